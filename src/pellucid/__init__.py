@@ -1,0 +1,102 @@
+"""Pellucid: PyTorch's define-by-run autograd as readable Python, with a graph you can see and question.
+
+`import pellucid as torch` runs PyTorch programs. This file holds names and nothing else; submodules load when
+first named.
+"""
+
+from importlib import import_module as _import_module
+from math import e, inf, nan, pi
+
+from pellucid import autograd
+from pellucid import ops as _ops
+from pellucid.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from pellucid.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from pellucid.autograd.operator import PUBLIC as _PUBLIC
+from pellucid.compiler import compile
+from pellucid.core.device import device
+from pellucid.core.dtype import (
+    bfloat16,
+    bool,
+    can_cast,
+    cdouble,
+    cfloat,
+    complex64,
+    complex128,
+    double,
+    dtype,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    long,
+    promote_types,
+    result_type,
+    set_default_dtype,
+    short,
+    uint8,
+)
+from pellucid.core.dtype import float32 as float
+from pellucid.core.dtype import int32 as int
+from pellucid.core.memory_format import channels_last, contiguous_format, preserve_format
+from pellucid.core.printing import get_printoptions, set_printoptions
+from pellucid.core.size import Size
+from pellucid.core.tensor import Tensor, strided
+from pellucid.threads import get_num_interop_threads, get_num_threads, set_num_interop_threads, set_num_threads
+from pellucid.version import __version__
+
+globals().update(_PUBLIC["torch"])
+
+_SUBMODULES = (
+    "accelerator",
+    "backends",
+    "cuda",
+    "distributed",
+    "distributions",
+    "fft",
+    "func",
+    "graph",
+    "io",
+    "jit",
+    "linalg",
+    "multiprocessing",
+    "nn",
+    "optim",
+    "serialization",
+    "special",
+    "testing",
+    "utils",
+    "version",
+)
+_ELSEWHERE = {
+    "Generator": "pellucid.core.random",
+    "default_generator": "pellucid.core.random",
+    "save": "pellucid.io",
+    "load": "pellucid.io",
+    "finfo": "pellucid.core.limits",
+    "iinfo": "pellucid.core.limits",
+}
+
+
+def __getattr__(name: str):
+    if name in _SUBMODULES:
+        return _import_module(f"pellucid.{name}")
+    if name in _ELSEWHERE:
+        found = globals()[name] = getattr(_import_module(_ELSEWHERE[name]), name)
+        return found
+    raise AttributeError(f"module 'pellucid' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_SUBMODULES, *_ELSEWHERE})

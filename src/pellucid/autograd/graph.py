@@ -1,0 +1,148 @@
+"""`autograd.graph`: questions to the graph and hooks on what it saves."""
+
+from __future__ import annotations
+
+import threading
+
+from pellucid.autograd.differentiate import GradientEdge, get_gradient_edge
+from pellucid.autograd.engine import current_task
+from pellucid.autograd.hooks import RemovableHandle
+from pellucid.autograd.node import Node
+from pellucid.core.modes import modes
+from pellucid.core.tensor import Tensor, counter
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
+
+class saved_tensors_hooks:
+    """A block in which tensors saved for backward go through `pack_hook`, and through `unpack_hook` when used.
+
+    Args:
+        pack_hook: tensor -> anything.
+        unpack_hook: what `pack_hook` returned -> tensor of the same value.
+    """
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        if modes.saved_hooks_disabled:
+            raise RuntimeError(modes.saved_hooks_disabled)
+        modes.saved_hooks = (*modes.saved_hooks, (self.pack_hook, self.unpack_hook))
+        modes.update()
+
+    def __exit__(self, *exception) -> None:
+        modes.saved_hooks = modes.saved_hooks[:-1]
+        modes.update()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """A block in which saved tensors are kept as copies (there is no other device to bring them from)."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cpu"):
+        super().__init__(lambda t: t.detach().clone(), lambda packed: packed)
+
+
+class disable_saved_tensors_hooks:
+    """A block in which using `saved_tensors_hooks` raises RuntimeError with the given message."""
+
+    def __init__(self, error_message: str):
+        self.message = error_message
+
+    def __enter__(self) -> None:
+        if modes.saved_hooks:
+            raise RuntimeError(self.message)
+        self.before = modes.saved_hooks_disabled
+        modes.saved_hooks_disabled = self.message
+
+    def __exit__(self, *exception) -> None:
+        modes.saved_hooks_disabled = self.before
+
+
+def increment_version(tensor) -> None:
+    """Say that a tensor's memory (or that of several) was written to by other means."""
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        counter(t).bump("increment_version")
+
+
+class _MultiHandle(RemovableHandle):
+    """The handle of a hook on several tensors."""
+
+    def __init__(self, handles):
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        """Take the hook back from all of them."""
+        for handle in self.handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(tensors, fn, *, mode: str = "all") -> RemovableHandle:
+    """Call `fn` in each backward when the gradients of several tensors are there.
+
+    Args:
+        tensors: tensors that require grad.
+        fn: with mode "all", called once with the list of gradients (None for those not reached); with "any", called
+            with the first gradient to arrive.
+        mode: "all" or "any".
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    lock, state = threading.Lock(), {}
+    if mode == "any":
+
+        def first(grad):
+            with lock:
+                task = current_task()
+                seen = state.get("task") is task
+                state["task"] = task
+            if not seen:
+                fn(grad)
+
+        return _MultiHandle([t.register_hook(first) for t in tensors])
+    edges = [get_gradient_edge(t) for t in tensors]
+
+    def gather(index):
+        def hook(grad):
+            task = current_task()
+            with lock:
+                if id(task) not in state:
+                    expected = sum(_will_run(task, e.node) for e in edges)
+                    state[id(task)] = [task, [None] * len(edges), expected]
+                entry = state[id(task)]
+                entry[1][index] = grad
+                entry[2] -= 1
+                done = entry[2] == 0
+                if done:
+                    del state[id(task)]
+            if done:
+                fn(entry[1])
+
+        return hook
+
+    return _MultiHandle([t.register_hook(gather(i)) for i, t in enumerate(tensors)])
+
+
+def _will_run(task, node) -> bool:
+    """Whether a running backward reaches a node."""
+    if task is None:
+        raise RuntimeError("no backward is running")
+    return node in task.reached and (task.needed is None or node in task.needed)
+
+
+def __getattr__(name: str):
+    # the module builds on the hooks above
+    if name == "allow_mutation_on_saved_tensors":
+        from pellucid.autograd.mutation import allow_mutation_on_saved_tensors
+
+        return allow_mutation_on_saved_tensors
+    raise AttributeError(f"module 'torch.autograd.graph' has no attribute {name!r}")

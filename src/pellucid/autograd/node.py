@@ -1,0 +1,315 @@
+"""Nodes of the graph: what an operation leaves behind so that its derivative can be taken.
+
+`Node` is the base of all of them, `AccumulateGrad` the end of every path, `Adjust` what a node must undo around its
+formulas (broadcasting, promotion, conjugation). The engine that walks them is in `autograd/engine.py`; the classes of
+single operators are made by `autograd/operator.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pellucid.core.sites import Site
+
+if TYPE_CHECKING:
+    from pellucid.core.tensor import Tensor
+
+__all__ = [
+    "FREED",
+    "MULTI",
+    "AccumulateGrad",
+    "Adjust",
+    "Extra",
+    "Node",
+    "edge_of",
+    "edge_to",
+    "hooked",
+    "leaf_edge",
+    "next_sequence",
+    "sum_to",
+]
+
+next_sequence = itertools.count(1).__next__
+LAST = 1 << 62  # AccumulateGrad runs as soon as it is ready
+
+
+class _Hooked:
+    """How many nodes have an Extra now: while there are none, the engine does not ask its nodes."""
+
+    __slots__ = ("count",)
+
+    def __init__(self):
+        self.count = 0
+
+
+hooked = _Hooked()
+
+
+class Extra:
+    """What few nodes have: hooks, metadata, the gradients that `retain_grad` wants."""
+
+    __slots__ = ("metadata", "post_hooks", "pre_hooks", "retain", "tensor_hooks")
+
+    def __init__(self):
+        self.tensor_hooks: dict[int, dict] = {}  # output number -> hooks registered on that tensor
+        self.retain: dict[int, weakref.ref] = {}  # output number -> tensor whose .grad is to be kept
+        self.pre_hooks: dict = {}
+        self.post_hooks: dict = {}
+        self.metadata: dict = {}
+        hooked.count += 1
+
+    def __del__(self):
+        hooked.count -= 1
+
+
+class Node:
+    """One differentiable operation that ran.
+
+    `next_functions` leads to the nodes that made its inputs. A node saves only what its formulas name, holds its inputs
+    as tensors and its results as arrays, so that no reference cycle arises and reference counting frees a graph.
+    """
+
+    # edges       for each input the edge to what made it (see edge_to), or None where no gradient is needed
+    # sequence    creation order; later nodes are differentiated first
+    # adjust      None where the formulas' results need nothing undone; an Adjust otherwise; FREED after backward
+    # code, lasti the line that made it, see core/sites.py
+    # extra       hooks and metadata, or None
+    __slots__ = ("__weakref__", "adjust", "code", "edges", "extra", "lasti", "sequence")
+
+    multi = False  # with several outputs, gradients come as a list with None for outputs that had none
+    saved: tuple[str, ...] = ()  # slots that release() empties
+    outputs: int = 1
+    undefined = False  # whether it wants to run even if none of its outputs got a gradient
+
+    if TYPE_CHECKING:
+        edges: tuple
+        sequence: int
+        adjust: Any
+        extra: Extra | None
+
+    def apply(self, grad, edges, keep):
+        """Gradients of the inputs whose edge is not None, as arrays, from the gradient of the result as an array.
+
+        Saved values are released unless `keep`. What is returned belongs to the engine, which may write to it, except
+        `grad` itself and views.
+        """
+        raise NotImplementedError
+
+    def apply_tensors(self, grad, edges, keep):
+        """The same on tensors, recorded, so that the result can be differentiated again."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Let go of saved values after the last use."""
+        if self.saved:
+            for slot in self.saved:
+                setattr(self, slot, None)
+            self.adjust = FREED
+
+    def __getattr__(self, name: str):
+        # only names that are not there come here: `_saved_NAME` and `_raw_saved_NAME`, as PyTorch calls saved values
+        if name.startswith(("_saved_", "_raw_saved_")):
+            from pellucid.autograd.saved import saved_attribute
+
+            return saved_attribute(self, name)
+        raise AttributeError(f"{type(self).__name__!r} node has no attribute {name!r}")
+
+    # --- what users ask ----------------------------------------------------------------------------------------------
+
+    def name(self) -> str:
+        """The name of the operation, such as `MulBackward0`."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple:
+        """For each input the pair (node, output number) that made it; (None, 0) where no gradient is needed."""
+        return tuple((None, 0) if edge is None else edge[:2] for edge in self.edges)
+
+    @property
+    def metadata(self) -> dict:
+        """A dictionary for the user's own notes."""
+        return extra(self).metadata
+
+    @property
+    def site(self) -> Site | None:
+        """The line of the user's program that ran the operation."""
+        return Site.of(self.code, self.lasti)
+
+    def _sequence_nr(self) -> int:
+        return self.sequence
+
+    def _set_sequence_nr(self, number: int) -> None:
+        self.sequence = number
+
+    def register_hook(self, hook):
+        """Call `hook(grad_inputs, grad_outputs)` after each run; a returned tuple replaces the gradients."""
+        from pellucid.autograd.hooks import add_hook
+
+        return add_hook(extra(self).post_hooks, hook)
+
+    def register_prehook(self, hook):
+        """Call `hook(grad_outputs)` before each run; a returned tuple replaces the gradients."""
+        from pellucid.autograd.hooks import add_hook
+
+        return add_hook(extra(self).pre_hooks, hook)
+
+    def __call__(self, *grads):
+        """Differentiate this one operation: gradients of the results in, gradients of the inputs out."""
+        expected = self.outputs
+        if len(grads) != expected:
+            raise TypeError(f"{self.name()}: expected {expected} arguments, got {len(grads)} arguments instead")
+        from pellucid.autograd.engine import call_node
+
+        return call_node(self, grads)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+
+def extra(node: Node) -> Extra:
+    """The record of hooks and metadata, made on demand."""
+    if node.extra is None:
+        node.extra = Extra()
+    return node.extra
+
+
+class AccumulateGrad(Node):
+    """The end of a path: adds the gradient to `.grad` of a leaf.
+
+    A leaf owns its node; the node knows its leaf weakly. What keeps a leaf alive as long as a graph needs it is the
+    third member of the edges that end in it.
+    """
+
+    __slots__ = ("_variable",)
+
+    def __init__(self, variable: Tensor):
+        self._variable = weakref.ref(variable)
+        self.edges, self.sequence, self.adjust, self.extra = (), LAST, None, None
+        self.code, self.lasti = None, 0
+
+    @property
+    def variable(self) -> Any:
+        """The leaf; None if it is gone."""
+        return self._variable()
+
+
+MULTI: Any = "multi"
+
+
+def edge_to(node: Node, number: int = 0) -> tuple:
+    """The edge to one output of a node: (node, output number, kind, the node's edges, the node's apply).
+
+    The kind is None, MULTI for a node with several outputs, or the leaf itself for an AccumulateGrad. The last two
+    members repeat what the node knows: nodes are of many classes, and reading their attributes in the engine's
+    loop costs more than all the rest of it.
+    """
+    return (node, number, MULTI if node.multi else None, node.edges, type(node).apply)
+
+
+def leaf_edge(tensor: Tensor) -> tuple:
+    """The edge to the AccumulateGrad of a leaf."""
+    rare = tensor._rare
+    if rare is None or rare.accumulator is None:
+        tensor.rare.accumulator = AccumulateGrad(tensor)
+        rare = tensor._rare
+    return (rare.accumulator, 0, tensor, (), None)
+
+
+def edge_of(tensor) -> tuple | None:
+    """Where a gradient for this operand goes: None if it needs none. The caller has refreshed views."""
+    if not tensor._requires_grad:
+        return None
+    return tensor._edge or leaf_edge(tensor)
+
+
+# --- undoing what happened around a formula --------------------------------------------------------------------------
+
+
+def sum_to(array: np.ndarray, shape: tuple) -> np.ndarray:
+    """Sum out the dimensions along which a value of `shape` was broadcast to the array's shape."""
+    lead = array.ndim - len(shape)
+    axes = tuple(range(lead)) + tuple(
+        i + lead for i, size in enumerate(shape) if size == 1 and array.shape[i + lead] != 1
+    )
+    if axes:
+        array = array.sum(axis=axes, keepdims=True)
+    return array.reshape(shape)
+
+
+class Adjust:
+    """What lies between a formula and the inputs' gradients.
+
+    Formulas speak of operands that already have the common dtype and shape, and of derivatives without conjugates.
+    Around them: a holomorphic function's gradient is conj(formula(conj(grad))), sums undo broadcasting, casts undo
+    promotion (a real input of a complex operation gets the real part).
+    """
+
+    __slots__ = ("conjugate", "dtypes", "shapes", "wide")
+
+    def __init__(self, shapes, dtypes, conjugate: bool, wide: np.dtype | None):
+        self.shapes, self.dtypes = shapes, dtypes  # for each input; None where there is nothing to undo
+        self.conjugate = conjugate
+        self.wide = wide  # the dtype to compute in where the operands' own is a narrow float
+
+    def before(self, node: Node, grad):
+        """The gradient as the formulas want it."""
+        if self.conjugate:
+            grad = np.conj(grad)
+        return grad if self.wide is None else grad.astype(self.wide)
+
+    def after(self, grads: tuple) -> tuple:
+        """The formulas' results as the inputs want them."""
+        done = []
+        for grad, shape, dtype in zip(grads, self.shapes, self.dtypes, strict=True):
+            if grad is not None:
+                if self.conjugate:
+                    grad = np.asarray(np.conj(grad))  # NumPy makes scalars of 0-d arrays
+                if dtype is not None and grad.dtype != dtype:
+                    grad = (grad.real if grad.dtype.kind == "c" and dtype.kind != "c" else grad).astype(dtype)
+                if shape is not None and grad.shape != shape:
+                    grad = sum_to(grad, shape)
+            done.append(grad)
+        return tuple(done)
+
+    def before_tensors(self, node: Node, grad):
+        """`before`, on tensors."""
+        return grad.conj() if self.conjugate else grad
+
+    def after_tensors(self, grads: tuple) -> tuple:
+        """`after`, on tensors."""
+        from pellucid.core.dtype import dtype_of
+
+        done = []
+        for grad, shape, dtype in zip(grads, self.shapes, self.dtypes, strict=True):
+            if grad is not None:
+                if self.conjugate:
+                    grad = grad.conj()
+                if dtype is not None and grad._array.dtype != dtype:
+                    grad = (grad.real if grad.is_complex() and dtype.kind != "c" else grad).to(dtype_of(dtype))
+                if shape is not None and grad._array.shape != shape:
+                    grad = grad.sum_to_size(shape)
+            done.append(grad)
+        return tuple(done)
+
+
+class _Freed:
+    """Stands in `adjust` of a node whose saved values are gone."""
+
+    def before(self, node: Node, grad):
+        raise RuntimeError(
+            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+            f"already been freed): the saved values of {node.name()}"
+            + (f", made at {node.site}," if node.site else "")
+            + " were freed by the first .backward() or autograd.grad(). If a value is carried over from the last "
+            "iteration, detach() it there. Specify retain_graph=True if you need to backward through the graph a "
+            "second time or if you need to access saved tensors after calling backward."
+        )
+
+    before_tensors = before
+
+
+FREED = _Freed()

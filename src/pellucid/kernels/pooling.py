@@ -1,0 +1,149 @@
+"""Pooling of N-dimensional images: maxima and means of windows.
+
+Both run over the places of the kernel, not over the windows: for each place one strided view of the image holds what all
+windows see there, so a 2x2 pooling is four passes of plain elementwise arithmetic over views, whatever the image's size.
+
+Shapes: x [..., *S], y [..., *P]; tuples kernel, stride, padding, dilation have one number a dimension.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+__all__ = ["average", "average_gradient", "maxima", "maxima_gradient", "maxima_indices", "output_size", "picked"]
+
+
+def output_size(size: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool) -> tuple:
+    """The spatial shape of a pooling's result; with `ceil_mode` windows may hang over the end, but must begin inside."""
+    found = []
+    for s, k, t, p, d in zip(size, kernel, stride, padding, dilation, strict=True):
+        span = s + 2 * p - d * (k - 1) - 1
+        places = -(-span // t) + 1 if ceil_mode else span // t + 1
+        if ceil_mode and (places - 1) * t >= s + p:
+            places -= 1
+        found.append(places)
+    return tuple(found)
+
+
+def _lowest(dtype):
+    return -np.inf if dtype.kind in "fV" else np.iinfo(dtype).min
+
+
+def _framed(x, places: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, value):
+    """The image with a border of `value`, as large as the windows need; the image itself where they need none."""
+    size = x.shape[-len(kernel) :]
+    needed = [(q - 1) * t + d * (k - 1) + 1 for q, t, d, k in zip(places, stride, dilation, kernel, strict=True)]
+    if not any(padding) and all(n <= s for n, s in zip(needed, size, strict=True)):
+        return x
+    whole = np.full(x.shape[: -len(kernel)] + tuple(max(n, p + s) for n, p, s in zip(needed, padding, size, strict=True)), value, x.dtype)
+    whole[_interior(size, padding)] = x
+    return whole
+
+
+def _interior(size: tuple, padding: tuple) -> tuple:
+    return (..., *(slice(p, p + s) for p, s in zip(padding, size, strict=True)))
+
+
+def _places_seen(x, places: tuple, kernel: tuple, stride: tuple, dilation: tuple):
+    """For each place of the kernel, in order, the view of what all windows see there."""
+    for offset in np.ndindex(*kernel):
+        yield offset, x[(..., *(slice(o * d, o * d + (q - 1) * t + 1, t)
+                                for o, d, q, t in zip(offset, dilation, places, stride, strict=True)))]  # fmt: skip
+
+
+def maxima(x, places: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
+    """The largest value in each window; NaN if there is one."""
+    x = _framed(x, places, kernel, stride, padding, dilation, _lowest(x.dtype))
+    best = None
+    for _, seen in _places_seen(x, places, kernel, stride, dilation):
+        best = seen.copy() if best is None else np.maximum(best, seen, out=best)
+    return best
+
+
+def _firsts(x, best, places: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple):
+    """For each place of the kernel, where it is the first to hold its window's maximum: (offset, mask)."""
+    x = _framed(x, places, kernel, stride, padding, dilation, _lowest(x.dtype))
+    open_, broken = np.ones(best.shape, bool), best != best
+    broken = broken if broken.any() else None
+    for offset, seen in _places_seen(x, places, kernel, stride, dilation):
+        hit = seen == best
+        if broken is not None:
+            hit |= broken & (seen != seen)
+        hit &= open_
+        open_ ^= hit
+        yield offset, hit
+
+
+def maxima_indices(x, best, places: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
+    """Where in its image each maximum is, as a number over the flattened spatial dimensions."""
+    size = x.shape[-len(kernel) :]
+    found = np.zeros(best.shape, np.int64)
+    steps = [math.prod(size[i + 1 :]) for i in range(len(size))]
+    origin = np.zeros(places, np.int64)
+    for axis, (q, t, p, step) in enumerate(zip(places, stride, padding, steps, strict=True)):
+        origin += ((np.arange(q) * t - p) * step).reshape([-1 if a == axis else 1 for a in range(len(places))])
+    for offset, hit in _firsts(x, best, places, kernel, stride, padding, dilation):
+        shift = sum(o * d * s for o, d, s in zip(offset, dilation, steps, strict=True))
+        np.copyto(found, origin + shift, where=hit)
+    return found
+
+
+def maxima_gradient(grad, x, best, places: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
+    """The transpose of `maxima`: each gradient at the place of the first maximum of its window."""
+    size = x.shape[-len(kernel) :]
+    whole = _framed(np.zeros(x.shape, grad.dtype), places, kernel, stride, padding, dilation, 0)
+    alone = all(t >= d * (k - 1) + 1 for t, k, d in zip(stride, kernel, dilation, strict=True))
+    targets = _places_seen(whole, places, kernel, stride, dilation)
+    for (_, hit), (_, target) in zip(_firsts(x, best, places, kernel, stride, padding, dilation), targets, strict=True):
+        if alone:  # windows do not overlap
+            np.copyto(target, grad, where=hit)
+        else:
+            np.add(target, grad, out=target, where=hit)
+    return whole[_interior(size, padding)]
+
+
+def picked(values, x, best, places: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
+    """Of `values`, shaped like x, those at the first maximum of each window of x."""
+    made = np.zeros(best.shape, values.dtype)
+    values = _framed(values, places, kernel, stride, padding, dilation, 0)
+    sources = _places_seen(values, places, kernel, stride, dilation)
+    for (_, hit), (_, source) in zip(_firsts(x, best, places, kernel, stride, padding, dilation), sources, strict=True):
+        np.copyto(made, source, where=hit)
+    return made
+
+
+def _divisors(size: tuple, places: tuple, kernel: tuple, stride: tuple, padding: tuple, include_pad: bool, divisor, dtype):
+    """By what each window's sum is divided: a number, or an array [*P] where windows are cut off."""
+    if divisor:
+        return dtype.type(divisor)
+    counts = []
+    for s, q, k, t, p in zip(size, places, kernel, stride, padding, strict=True):
+        start = np.arange(q) * t - p
+        stop = np.minimum(start + k, s + p)
+        counts.append(stop - start if include_pad else np.minimum(stop, s) - np.maximum(start, 0))
+    if all((c == k).all() for c, k in zip(counts, kernel, strict=True)):
+        return dtype.type(math.prod(kernel))
+    return math.prod(np.ix_(*counts)).astype(dtype)
+
+
+def average(x, places: tuple, kernel: tuple, stride: tuple, padding: tuple, include_pad: bool, divisor) -> np.ndarray:
+    """The mean of each window."""
+    size, ones = x.shape[-len(kernel) :], (1,) * len(kernel)
+    by = _divisors(size, places, kernel, stride, padding, include_pad, divisor, x.dtype)
+    framed, total = _framed(x, places, kernel, stride, padding, ones, 0), None
+    for _, seen in _places_seen(framed, places, kernel, stride, ones):
+        total = seen.copy() if total is None else np.add(total, seen, out=total)
+    total /= by
+    return total
+
+
+def average_gradient(grad, size: tuple, kernel: tuple, stride: tuple, padding: tuple, include_pad: bool, divisor) -> np.ndarray:
+    """The transpose of `average`: each gradient spread evenly over its window."""
+    places, ones = grad.shape[-len(kernel) :], (1,) * len(kernel)
+    share = grad / _divisors(size, places, kernel, stride, padding, include_pad, divisor, grad.dtype)
+    whole = _framed(np.zeros(grad.shape[: -len(kernel)] + tuple(size), grad.dtype), places, kernel, stride, padding, ones, 0)
+    for _, target in _places_seen(whole, places, kernel, stride, ones):
+        target += share
+    return whole[_interior(size, padding)]

@@ -1,0 +1,409 @@
+"""Arithmetic of two operands: sum, difference, product, quotient, remainder, and what is built of them.
+
+Formulas are those of real arithmetic; the machinery makes the complex gradients of holomorphic operators from them,
+undoes broadcasting and promotion, and accepts Python numbers for either operand. Powers live in `powers.py`, maxima and
+clamping in `extrema.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pellucid.autograd.call import inplace
+from pellucid.autograd.operator import Array, Promote, composite, operator
+from pellucid.autograd.samples import binary, unary
+
+__all__ = ["add", "addcdiv", "addcmul", "div", "div_", "divide", "floor_divide", "fmod", "lerp", "mul", "multiply", "neg",
+           "negative", "remainder", "rsub", "sub", "subtract", "true_divide"]
+
+arithmetic = {"promote": Promote.SAME, "numbers": ("other",), "exact": True, "method": True, "inplace": True}
+ROUNDING = (None, "trunc", "floor")
+
+
+def scaled(array: np.ndarray, alpha) -> np.ndarray:
+    """alpha * array in the array's own dtype; RuntimeError where PyTorch refuses such a factor."""
+    kind = array.dtype.kind
+    if isinstance(alpha, bool) and kind != "b":
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float) and kind in "iub":
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, complex) and kind != "c":
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    return array * array.dtype.type(alpha)
+
+
+@operator(**arithmetic, ufunc=np.add, dunder=["__add__", "__radd__"], idunder=["__iadd__"])
+class add:
+    """Sum of two tensors, the second scaled: input + alpha * other.
+
+    input, other: broadcastable to a common shape. Returns the common shape and dtype.
+    Raises: RuntimeError for an alpha of a higher kind than the operands (a float with integers, for example).
+    """
+
+    def forward(xp, input: Array, other: Array, *, alpha=1):
+        return xp.add(input, other if alpha == 1 and alpha is not True else scaled(other, alpha))
+
+    def vjp_input(F, grad):
+        return grad
+
+    def vjp_other(F, grad, alpha):
+        return grad if alpha == 1 else grad * alpha
+
+    samples = binary()
+
+
+def subtracted(xp, input: np.ndarray, other: np.ndarray, alpha) -> np.ndarray:
+    """input - alpha * other; RuntimeError for bools."""
+    if input.dtype.kind == "b":
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+        )
+    return xp.subtract(input, other if alpha == 1 and alpha is not True else scaled(other, alpha))
+
+
+@operator(**arithmetic, ufunc=np.subtract, dunder=["__sub__"], idunder=["__isub__"], alias=["subtract"])
+class sub:
+    """Difference of two tensors, the second scaled: input - alpha * other.
+
+    input, other: broadcastable to a common shape, not both bool. Returns the common shape and dtype.
+    Raises: RuntimeError for two bool tensors, or an alpha of a higher kind than the operands.
+    """
+
+    def forward(xp, input: Array, other: Array, *, alpha=1):
+        return subtracted(xp, input, other, alpha)
+
+    def vjp_input(F, grad):
+        return grad
+
+    def vjp_other(F, grad, alpha):
+        return -grad if alpha == 1 else grad * -alpha
+
+    samples = binary()
+
+
+@operator(promote=Promote.SAME, numbers=("other",), exact=True, node="RsubBackward1", dunder=["__rsub__"])
+class rsub:
+    """The difference with its operands exchanged: other - alpha * input.
+
+    input, other: broadcastable to a common shape, not both bool. Returns the common shape and dtype.
+    """
+
+    def forward(xp, input: Array, other: Array, *, alpha=1):
+        return subtracted(xp, other, input, alpha)
+
+    def vjp_input(F, grad, alpha):
+        return -grad if alpha == 1 else grad * -alpha
+
+    def vjp_other(F, grad):
+        return grad
+
+    samples = binary()
+
+
+@operator(**arithmetic, ufunc=np.multiply, dunder=["__mul__", "__rmul__"], idunder=["__imul__"], alias=["multiply"])
+class mul:
+    """Product of two tensors, element by element.
+
+    input, other: broadcastable to a common shape. Returns the common shape and dtype.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        return xp.multiply(input, other)
+
+    def vjp_input(F, grad, other):
+        return grad * other
+
+    def vjp_other(F, grad, input):
+        return grad * input
+
+    samples = binary()
+
+
+@operator(promote=Promote.FLOAT, numbers=("other",), method=True, inplace=True, ufunc=np.true_divide, node="DivBackward0",
+          dunder=["__truediv__", "__div__"], idunder=["__itruediv__", "__idiv__"])  # fmt: skip
+class true_divide:
+    """Quotient of two tensors, element by element, integers as the default float.
+
+    input, other: broadcastable to a common shape. Returns the common shape and floating-point dtype; x / 0 is an infinity
+    or NaN.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        return xp.true_divide(input, other)
+
+    def vjp_input(F, grad, other):
+        return grad / other
+
+    def vjp_other(F, grad, input, other):
+        return -grad * ((input / other) / other)
+
+    samples = binary(low=0.5, high=2.0)
+
+
+def _refuse_zero(other: np.ndarray) -> None:
+    """Integers have no infinity to give for a division by zero."""
+    if other.dtype.kind in "iub" and not other.all():
+        raise RuntimeError("ZeroDivisionError")
+
+
+def _refuse_complex(name: str, array: np.ndarray) -> None:
+    if array.dtype.kind == "c":
+        raise RuntimeError(f'"{name}_cpu" not implemented for \'{"ComplexDouble" if array.itemsize == 16 else "ComplexFloat"}\'')
+
+
+def floored(xp, input: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The quotient rounded down; division by zero of floats gives what true division gives."""
+    if input.dtype.kind != "f":
+        _refuse_zero(other)
+        return xp.floor_divide(input, other) if input.dtype.kind != "b" else xp.logical_and(input, other)
+    quotient = xp.floor_divide(input, other)
+    return xp.where(other == 0, xp.true_divide(input, other), quotient)
+
+
+def truncated(xp, input: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The quotient rounded towards zero."""
+    if input.dtype.kind == "f":
+        return xp.trunc(xp.true_divide(input, other))
+    _refuse_zero(other)
+    if input.dtype.kind == "b":
+        return xp.logical_and(input, other)
+    quotient = xp.floor_divide(input, other)
+    inexact = quotient * other != input
+    return quotient + xp.asarray(inexact & ((input < 0) != (other < 0)), quotient.dtype)
+
+
+@operator(promote=Promote.SAME, numbers=True, module=None, node="DivBackward1")
+class div_rounded:
+    """Quotient rounded to a whole number: down ("floor") or towards zero ("trunc"). Its derivative is zero.
+
+    input, other: broadcastable to a common shape, real. Returns the common shape and dtype.
+    Raises: RuntimeError for integers divided by zero, and for complex operands.
+    """
+
+    def forward(xp, input: Array, other: Array, rounding_mode: str):
+        _refuse_complex(f"div_{rounding_mode}", input)
+        return (floored if rounding_mode == "floor" else truncated)(xp, input, other)
+
+    def vjp_input(F, grad):
+        return F.zeros_of(grad)
+
+    def vjp_other(F, grad):
+        return F.zeros_of(grad)
+
+    def samples(make):
+        yield (make(3, 4), make(4, low=0.5), "floor"), {}
+        yield (make(3, 4), make(4, low=0.5), "trunc"), {}
+
+
+@operator(module=None)
+class zeros_of:
+    """Zeros of the operand's shape and dtype: the derivative of a step function."""
+
+    def forward(xp, input: Array):
+        return xp.zeros(input.shape, input.dtype)
+
+
+def _check_rounding(rounding_mode) -> None:
+    if rounding_mode not in ROUNDING:
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+
+
+def div_(input, other, *, rounding_mode: str | None = None):
+    """In-place form of `div`."""
+    if rounding_mode is None:
+        return input.true_divide_(other)
+    _check_rounding(rounding_mode)
+    return inplace(div_rounded.operator, input, (other, rounding_mode))
+
+
+@composite(method=True, alias=["divide"], inplace=div_)
+def div(input, other, *, rounding_mode: str | None = None, out=None):
+    """Quotient of two tensors: exact, or rounded to whole numbers.
+
+    Args:
+        input, other: tensors or numbers, broadcastable to a common shape.
+        rounding_mode: None for true division; "floor" rounds down, "trunc" towards zero, both keep integers integer.
+
+    Raises:
+        RuntimeError: another rounding mode, or a rounded division of integers by zero.
+    """
+    if rounding_mode is None:
+        return true_divide(input, other, out=out)
+    _check_rounding(rounding_mode)
+    return div_rounded(input, other, rounding_mode, out=out)
+
+
+@composite(dunder=["__rtruediv__", "__rdiv__"], module=None)
+def rdiv(input, other):
+    """other / input: the reciprocal, multiplied."""
+    return input.reciprocal() * other
+
+
+@operator(promote=Promote.SAME, numbers=True, method=True, inplace=True, dunder=["__floordiv__"], reflected=["__rfloordiv__"],
+          idunder=["__ifloordiv__"])  # fmt: skip
+class floor_divide:
+    """Quotient rounded down to a whole number. Not differentiable.
+
+    input, other: broadcastable to a common shape, real. Returns the common shape and dtype.
+    Raises: RuntimeError for integers divided by zero, and for complex operands.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        _refuse_complex("floor_divide", input)
+        return floored(xp, input, other)
+
+
+@operator(promote=Promote.SAME, numbers=True, method=True, inplace=True, dunder=["__mod__"], reflected=["__rmod__"],
+          idunder=["__imod__"])  # fmt: skip
+class remainder:
+    """Remainder of the division rounded down: it has the sign of the divisor.
+
+    input, other: broadcastable to a common shape, real. Returns the common shape and dtype.
+    Raises: RuntimeError for integers divided by zero, and for complex operands.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        _refuse_complex("remainder", input)
+        _refuse_zero(other)
+        return xp.remainder(input, other) if input.dtype.kind != "b" else xp.zeros(xp.broadcast(input, other).shape, bool)
+
+    def vjp_input(F, grad):
+        return grad
+
+    def vjp_other(F, grad, input, other):
+        return -grad * F.div_rounded(input, other, "floor")
+
+    samples = binary(low=0.6, high=2.0, low2=0.5, high2=0.59)
+
+
+@operator(promote=Promote.SAME, numbers=("other",), method=True, inplace=True)
+class fmod:
+    """Remainder of the division rounded towards zero: it has the sign of the dividend.
+
+    input, other: broadcastable to a common shape, real. Returns the common shape and dtype.
+    Raises: RuntimeError for integers divided by zero, and for complex operands.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        _refuse_complex("fmod", input)
+        _refuse_zero(other)
+        return xp.fmod(input, other)
+
+    def vjp_input(F, grad):
+        return grad
+
+    def vjp_other(F, grad, input, other):
+        return -grad * F.div_rounded(input, other, "trunc")
+
+    samples = binary(low=0.6, high=2.0, low2=0.5, high2=0.59)
+
+
+@operator(promote=Promote.SAME, exact=True, method=True, inplace=True, dunder=["__neg__"], alias=["negative"])
+class neg:
+    """The negative of each element.
+
+    input: [*S], not bool. Returns [*S] of the same dtype.
+    Raises: RuntimeError for bools.
+    """
+
+    def forward(xp, input: Array):
+        if input.dtype.kind == "b":
+            raise RuntimeError(
+                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+                "`~` or `logical_not()` operator instead."
+            )
+        return xp.negative(input)
+
+    def vjp_input(F, grad):
+        return -grad
+
+    samples = unary()
+
+
+# --- three operands --------------------------------------------------------------------------------------------------
+
+
+@operator(promote=Promote.SAME, exact=True, method=True, inplace=True)
+class addcmul:
+    """input + value * tensor1 * tensor2, element by element.
+
+    input, tensor1, tensor2: broadcastable to a common shape. Returns the common shape and dtype.
+    """
+
+    def forward(xp, input: Array, tensor1: Array, tensor2: Array, *, value=1):
+        product = tensor1 * tensor2
+        return input + (product if value == 1 else scaled(product, value))
+
+    def vjp_input(F, grad):
+        return grad
+
+    def vjp_tensor1(F, grad, tensor2, value):
+        return grad * (tensor2 * value)
+
+    def vjp_tensor2(F, grad, tensor1, value):
+        return grad * (tensor1 * value)
+
+    def samples(make):
+        yield (make(3, 4), make(4), make(3, 1)), {"value": 0.7}
+        yield (make(), make(), make()), {}
+
+
+@operator(promote=Promote.SAME, method=True, inplace=True)
+class addcdiv:
+    """input + value * tensor1 / tensor2, element by element.
+
+    input, tensor1, tensor2: broadcastable to a common shape, not all integers. Returns the common shape and dtype.
+    Raises: RuntimeError for integer operands.
+    """
+
+    def forward(xp, input: Array, tensor1: Array, tensor2: Array, *, value=1):
+        if tensor1.dtype.kind in "iub":
+            raise RuntimeError(
+                "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
+                "division of tensor1 and tensor2. Convert one of them to a floating-point dtype first."
+            )
+        return input + (tensor1 * tensor1.dtype.type(value)) / tensor2
+
+    def vjp_input(F, grad):
+        return grad
+
+    def vjp_tensor1(F, grad, tensor2, value):
+        return grad * value / tensor2
+
+    def vjp_tensor2(F, grad, tensor1, tensor2, value):
+        return -grad * (tensor1 * value / tensor2 / tensor2)
+
+    def samples(make):
+        yield (make(3, 4), make(4), make(3, 1, low=0.5)), {"value": 0.7}
+        yield (make(), make(), make(low=0.5)), {}
+
+
+@operator(promote=Promote.SAME, numbers=("weight",), method=True, inplace=True)
+class lerp:
+    """Linear interpolation: input + weight * (end - input).
+
+    input, end, weight: broadcastable to a common shape; weight may be a number. Returns the common shape and dtype.
+    """
+
+    def forward(xp, input: Array, end: Array, weight: Array):
+        # the second form is exact at weight 1
+        span = end - input
+        return xp.where(abs(weight) < 0.5, input + weight * span, end - span * (1 - weight))
+
+    def vjp_input(F, grad, weight):
+        return grad * (1 - weight)
+
+    def vjp_end(F, grad, weight):
+        return grad * weight
+
+    def vjp_weight(F, grad, input, end):
+        return grad * (end - input)
+
+    def samples(make):
+        yield (make(3, 4), make(4), make(3, 1)), {}
+        yield (make(3), make(3), make(low=0.0, high=0.4)), {}
+
+
+subtract, multiply, negative, divide = sub, mul, neg, div

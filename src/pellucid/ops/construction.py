@@ -1,0 +1,363 @@
+"""Tensors out of given data: numbers, nested sequences, NumPy arrays, other libraries' tensors; and the ways back.
+
+Tensors out of sizes are made in `factories.py`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pellucid.autograd.operator import PUBLIC, composite
+from pellucid.core.device import check_device
+from pellucid.core.dtype import DTYPES, default_complex, dtype_of, get_default_dtype, promote_types
+from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.factories import finished, number_in, numpy_of
+
+__all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "is_tensor", "numel", "tensor"]
+
+_builtin_complex = type(1j)
+
+
+# --- what a value is -------------------------------------------------------------------------------------------------
+
+
+def _first_leaf(data):
+    """The first element of nested sequences that is no sequence itself; None if there is none."""
+    while isinstance(data, (list, tuple)):
+        if not data:
+            return None
+        data = data[0]
+    return data
+
+
+def _kind_of(data) -> Any:
+    """The element type of a value, found from all of its elements; None for an empty sequence."""
+    if isinstance(data, Tensor):
+        return data.dtype
+    if isinstance(data, (np.ndarray, np.generic)):
+        return dtype_of(data.dtype)
+    if isinstance(data, bool):
+        return DTYPES["bool"]
+    if isinstance(data, int):
+        return DTYPES["int64"]
+    if isinstance(data, float):
+        return get_default_dtype()
+    if isinstance(data, _builtin_complex):
+        return default_complex()
+    if isinstance(data, str):
+        raise TypeError(f"new(): invalid data type 'str': {data!r}")
+    if not hasattr(data, "__len__") or not hasattr(data, "__getitem__") or isinstance(data, dict):
+        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+    found = None
+    for element in data:
+        if isinstance(element, str):
+            raise ValueError("too many dimensions 'str'")
+        kind = _kind_of(element)
+        found = kind if found is None or kind is None else promote_types(found, kind)
+    return found
+
+
+def _check_shape(data, shape: tuple, depth: int = 0) -> None:
+    """ValueError or TypeError where nested sequences are not of one shape."""
+    if depth == len(shape):
+        if isinstance(data, (list, tuple)):
+            raise TypeError(f"'{type(data).__name__}' object cannot be interpreted as an integer: expected a number at depth {depth}")
+        return
+    if not hasattr(data, "__len__"):
+        raise TypeError(f"not a sequence: expected one of length {shape[depth]} at dim {depth}, got {type(data).__name__}")
+    if len(data) != shape[depth]:
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
+    for element in data:
+        _check_shape(element, shape, depth + 1)
+
+
+def _shape_of(data) -> tuple[int, ...]:
+    shape = []
+    while hasattr(data, "__len__") and not isinstance(data, (str, dict)) and getattr(data, "ndim", 1):
+        shape.append(len(data))
+        if not len(data):
+            break
+        data = data[0]
+    return tuple(shape)
+
+
+def _plain(data):
+    """Nested sequences with tensors and arrays inside them turned into lists."""
+    if isinstance(data, (Tensor, np.ndarray)):
+        return data.tolist()
+    if isinstance(data, np.generic):
+        return data.item()
+    if isinstance(data, (list, tuple)):
+        return [_plain(element) for element in data]
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, dict)):
+        return [_plain(data[i]) for i in range(len(data))]
+    return data
+
+
+def array_from(data, dtype=None) -> np.ndarray:
+    """A fresh array of the values, in `dtype` or in the type that they have.
+
+    Raises:
+        ValueError: nested sequences of different lengths.
+        TypeError, RuntimeError: something that is no number.
+    """
+    if isinstance(data, Tensor):
+        return np.array(data._array, None if dtype is None else dtype.numpy, order="K")
+    if isinstance(data, (np.ndarray, np.generic)):
+        array = np.asarray(data)
+        kind = dtype.numpy if dtype is not None else dtype_of(array.dtype.newbyteorder("=")).numpy
+        return np.array(array, kind)
+    leaf = _first_leaf(data)
+    if type(leaf) in (int, float, bool, _builtin_complex):
+        try:
+            array = np.array(data)
+        except (ValueError, TypeError):
+            array = np.empty(0, object)
+        if array.dtype.kind in "bifc" and array.dtype != np.longdouble:
+            return _typed(array, data, dtype)
+    return _slow_array(data, dtype)
+
+
+def _typed(array: np.ndarray, data, dtype) -> np.ndarray:
+    """An array of plain Python numbers in the type that PyTorch gives them."""
+    if dtype is None:
+        kind = array.dtype.kind
+        wanted = {"b": np.dtype(np.bool_), "i": np.dtype(np.int64)}.get(kind)
+        if wanted is None:
+            wanted = (get_default_dtype() if kind == "f" else default_complex()).numpy
+    else:
+        wanted = dtype.numpy
+        if array.dtype.kind in "if" and wanted.kind in "iu" and not array.ndim:
+            return number_in(data, wanted)
+    return array if array.dtype == wanted else array.astype(wanted)
+
+
+def _slow_array(data, dtype) -> np.ndarray:
+    """The general way: for empty sequences, sequences of tensors or arrays, and for finding what is wrong."""
+    found = _kind_of(data)
+    kind = dtype or found or get_default_dtype()
+    shape = _shape_of(data)
+    if isinstance(data, (list, tuple)) and data and isinstance(data[0], Tensor) and data[0]._array.size != 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index: use torch.stack to make one tensor of several")
+    _check_shape(data, shape)
+    values = _plain(data)
+    if found is not None and found.numpy.kind in "iu":
+        _check_integers(values)
+    if not kind.is_complex and found is not None and found.is_complex:
+        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+    wide = kind.numpy if kind.numpy.kind != "V" else np.dtype(np.float32)
+    return np.array(values, wide).astype(kind.numpy, copy=False).reshape(shape)
+
+
+def _check_integers(values) -> None:
+    if isinstance(values, list):
+        for value in values:
+            _check_integers(value)
+    elif isinstance(values, int) and not -(2**63) <= values < 2**63:
+        raise ValueError(f"Overflow when unpacking long long: {values} does not fit into int64")
+
+
+# --- factories -------------------------------------------------------------------------------------------------------
+
+
+@composite()
+def tensor(data, *, dtype=None, device=None, requires_grad: bool = False, pin_memory: bool = False, names=None) -> Tensor:
+    """A new tensor holding a copy of the data: a number, nested sequences of numbers, an array.
+
+    dtype: found from the data if None (Python floats become the default dtype, ints int64).
+    Raises: ValueError for ragged sequences, TypeError or RuntimeError for what is no number.
+    """
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", UserWarning, stacklevel=2)
+    return finished(array_from(data, _dtype(dtype)), requires_grad, device)
+
+
+def _dtype(dtype):
+    return None if dtype is None else dtype_of(numpy_of(dtype))
+
+
+@composite(method=True, module=None)
+def new_tensor(self: Tensor, data, *, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory=False) -> Tensor:
+    """A new tensor holding a copy of the data, of this tensor's element type unless `dtype` says otherwise."""
+    return finished(array_from(data, _dtype(dtype) or (self.dtype if not isinstance(data, Tensor) else None)), requires_grad, device)
+
+
+@composite()
+def as_tensor(data, dtype=None, device=None) -> Tensor:
+    """The data as a tensor, sharing memory (and a tensor's history) where nothing must be converted."""
+    if isinstance(data, Tensor):
+        return data if dtype is None and device is None else data.to(device=device, dtype=dtype)
+    if isinstance(data, np.ndarray) and data.dtype.isnative and (dtype is None or data.dtype == dtype.numpy):
+        return from_numpy(data)
+    return finished(array_from(data, _dtype(dtype)), False, device)
+
+
+@composite()
+def asarray(obj, *, dtype=None, device=None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of an object that is a tensor, an array, a buffer, or nested sequences.
+
+    copy: True always copies, False never (ValueError where that is impossible), None copies where needed.
+    """
+    check_device(device)
+    wanted = _dtype(dtype)
+    if isinstance(obj, Tensor):
+        found = obj if requires_grad or not obj.requires_grad else obj.detach()
+        if not requires_grad and obj.requires_grad is False:
+            found = obj
+    elif isinstance(obj, (np.ndarray, np.generic)):
+        found = from_numpy(np.asarray(obj)) if isinstance(obj, np.ndarray) else tensor(obj)
+    elif hasattr(obj, "__dlpack__"):
+        found = from_dlpack(obj)
+    elif isinstance(obj, (bytes, bytearray, memoryview)):
+        found = frombuffer(obj, dtype=wanted or get_default_dtype())
+    else:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor: pass copy=None or copy=True")
+        return finished(array_from(obj, wanted), requires_grad)
+    if wanted is not None and found.dtype != wanted:
+        if copy is False:
+            raise ValueError(f"can't alias tensor with dtype '{found.dtype}' into dtype '{wanted}'")
+        found = found.to(wanted)
+    elif copy:
+        found = found.clone()
+    if isinstance(obj, Tensor) and not requires_grad:
+        return found.detach() if found.requires_grad else found
+    return found.requires_grad_() if requires_grad and not found.requires_grad else found
+
+
+@composite()
+def from_numpy(ndarray: np.ndarray) -> Tensor:
+    """A tensor over the memory of an array: writes to one are seen in the other.
+
+    Raises: TypeError for what is no array or of an unsupported type, ValueError for negative strides or a foreign byte order.
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if not ndarray.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.")
+    kind = dtype_of(ndarray.dtype)
+    for stride in ndarray.strides:
+        if stride < 0:
+            raise ValueError(
+                "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+                "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+            )
+        if stride % kind.itemsize:
+            raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.")
+    if not ndarray.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. Writing to this tensor "
+            "raises an error; copy the array first if you need to.", UserWarning, stacklevel=2)
+    return finished(np.asarray(ndarray))
+
+
+@composite()
+def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A 1-d tensor over the memory of an object with the buffer protocol."""
+    size = memoryview(buffer).nbytes
+    kind = numpy_of(dtype)
+    if size <= 0 or count == 0:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
+    if count < 0 and (size - offset) % kind.itemsize:
+        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({kind.itemsize})")
+    if count > 0 and offset + count * kind.itemsize > size:
+        raise ValueError(
+            f"requested buffer length ({count} * {kind.itemsize} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({size} bytes)"
+        )
+    return finished(np.frombuffer(buffer, kind, count, offset), requires_grad)
+
+
+@composite()
+def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
+    """A tensor over the memory of another library's tensor (anything with `__dlpack__`), without copying."""
+    if isinstance(ext_tensor, Tensor):
+        return wrap(ext_tensor._array)
+    array = np.from_dlpack(ext_tensor)
+    if not array.flags.writeable:  # NumPy takes the exporter's word for less than it is
+        array = np.lib.stride_tricks.as_strided(array, writeable=False)
+    return finished(array if not copy else array.copy())
+
+
+# --- the ways back ---------------------------------------------------------------------------------------------------
+
+
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """The values as an array that shares this tensor's memory.
+
+    force: detach first, as `tensor.detach().cpu().numpy()` does.
+    Raises: RuntimeError for a tensor that requires grad, TypeError for bfloat16.
+    """
+    if not force and self.requires_grad:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if self._array.dtype.kind == "V":
+        raise TypeError("Got unsupported ScalarType BFloat16: NumPy has no such type. Use tensor.float().numpy().")
+    return self._array.view()
+
+
+def __array__(self: Tensor, dtype=None, copy: bool | None = None) -> np.ndarray:
+    """For NumPy's own functions: as `numpy()`, converted if `dtype` says so."""
+    array = self.numpy()
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def __dlpack__(self: Tensor, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """A capsule through which another library can share this tensor's memory; BufferError if it requires grad."""
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if stream not in (None, -1):
+        raise AssertionError(f"stream should be None on the CPU, got {stream}")
+    return self._array.__dlpack__()
+
+
+def __dlpack_device__(self: Tensor) -> tuple[int, int]:
+    """The CPU, in DLPack's numbers."""
+    return (1, 0)
+
+
+for _method in (numpy, __array__, __dlpack__, __dlpack_device__):
+    setattr(Tensor, _method.__name__, _method)
+
+
+# --- questions -------------------------------------------------------------------------------------------------------
+
+
+@composite()
+def is_tensor(obj) -> bool:
+    """Whether an object is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+@composite()
+def is_storage(obj) -> bool:
+    """Whether an object is the storage of a tensor."""
+    return type(obj).__name__.endswith("Storage") and hasattr(obj, "nbytes")
+
+
+@composite()
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input._array.size
+
+
+def _question(name: str):
+    def ask(input: Tensor):
+        return getattr(input, name)()
+
+    ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = f"`input.{name}()`."
+    return ask
+
+
+for _name in ("is_floating_point", "is_complex", "is_signed", "is_conj", "is_neg", "is_same_size", "is_inference"):
+    PUBLIC.setdefault("torch", {})[_name] = _question(_name)
+PUBLIC["torch"]["is_same_size"] = lambda input, other: input.is_same_size(other)

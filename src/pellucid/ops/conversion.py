@@ -1,0 +1,370 @@
+"""Copies and conversions: `clone`, `contiguous`, `to` and its relatives, and overwriting a tensor by values or a number.
+
+Old typed constructors (`FloatTensor`, ...) and `type()` are in `typed.py`.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from pellucid.autograd.call import inplace
+from pellucid.autograd.operator import PUBLIC, Array, composite, operator
+from pellucid.autograd.views import check_inplace, written
+from pellucid.core.device import check_device
+from pellucid.core.device import device as device_class
+from pellucid.core.dtype import DTYPES, dtype_of
+from pellucid.core.dtype import dtype as dtype_class
+from pellucid.core.modes import GENERAL, modes
+from pellucid.core.tensor import Tensor
+from pellucid.ops.factories import number_in
+
+__all__ = ["clone", "fill", "memory_format", "zero"]
+
+
+# --- memory formats --------------------------------------------------------------------------------------------------
+
+
+class memory_format:
+    """In which order a tensor's elements lie in memory: `contiguous_format`, `channels_last`, `preserve_format`, ..."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return (_format_by_name, (self.name,))
+
+
+_FORMATS = {n: memory_format(n) for n in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")}
+PUBLIC["torch"].update(_FORMATS, memory_format=memory_format)
+
+
+def _format_by_name(name: str) -> memory_format:
+    return _FORMATS[name]
+
+
+def arranged(array: np.ndarray, order: memory_format | None) -> np.ndarray:
+    """A copy with its elements in the given order; None keeps the order, as far as the elements lie densely."""
+    name = "preserve_format" if order is None else order.name
+    if name == "contiguous_format" or (name == "preserve_format" and (array.flags.c_contiguous or 0 in array.strides)):
+        return array.copy()
+    if name == "preserve_format":
+        return array.copy(order="K")
+    ndim = 4 if name == "channels_last" else 5
+    if array.ndim != ndim:
+        raise RuntimeError(f"required rank {ndim} tensor to use {name} format, got a tensor of shape {list(array.shape)}")
+    return np.ascontiguousarray(np.moveaxis(array, 1, -1)).copy().transpose(0, ndim - 1, *range(1, ndim - 1))
+
+
+def has_format(array: np.ndarray, order: memory_format | None) -> bool:
+    """Whether the elements already lie in the given order."""
+    name = "contiguous_format" if order is None else order.name
+    if name == "preserve_format":
+        return True
+    if name == "contiguous_format":
+        return array.flags.c_contiguous
+    return array.ndim == (4 if name == "channels_last" else 5) and np.moveaxis(array, 1, -1).flags.c_contiguous
+
+
+def is_contiguous(self: Tensor, memory_format: memory_format | None = None) -> bool:
+    """Whether the elements lie in memory in row-major order, or in that of `memory_format`."""
+    return has_format(self._array, memory_format)
+
+
+Tensor.is_contiguous = is_contiguous
+
+
+# --- copies ----------------------------------------------------------------------------------------------------------
+
+
+@operator(method=True, exact=True, widen=False, holomorphic=False)
+class clone:
+    """A copy, through which gradients pass.
+
+    input: [*S]. Returns [*S], elements in the order of the input's memory unless `memory_format` says otherwise.
+    """
+
+    def forward(xp, input: Array, *, memory_format=None):
+        if memory_format is None and input.flags.c_contiguous:
+            return input.copy()
+        return arranged(input, memory_format)
+
+    def vjp_input(F, grad):
+        return grad
+
+    def samples(make):
+        yield (make(3, 4),), {}
+        yield (make(3, 4).T,), {}
+
+
+@composite(method=True, module=None)
+def contiguous(input: Tensor, memory_format: memory_format = _FORMATS["contiguous_format"]) -> Tensor:
+    """The tensor itself if its elements lie in row-major order (or that of `memory_format`), else a copy in which they do."""
+    if has_format(input._array, memory_format):
+        return input
+    return clone(input, memory_format=memory_format)
+
+
+def cast(array: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """A copy in another element type; of complex values the real part."""
+    if array.dtype.kind == "c" and kind.kind not in "cb":
+        array = array.real
+    return array.astype(kind)
+
+
+@operator(module=None, name="_to_copy", node="ToCopyBackward0", casts=True, exact=False, widen=False, holomorphic=False)
+class to_copy:
+    """A copy in another element type, a NumPy dtype.
+
+    The derivative is cast back; that of complex values of which the real part was kept is the gradient as a complex number.
+    """
+
+    def forward(xp, input: Array, kind, order=None):
+        made = cast(input, kind)
+        return made if order is None or has_format(made, order) else arranged(made, order)
+
+    def vjp_input(F, grad, input_dtype):
+        return F._to_copy(grad, input_dtype)
+
+
+def _converted(input: Tensor, kind: np.dtype, copy: bool = False, order=None) -> Tensor:
+    """The tensor in another element type and order of memory; itself where nothing changes."""
+    same = input._array.dtype == kind
+    if same and not copy and (order is None or has_format(input._array, order)):
+        return input
+    if input._array.dtype.kind == "c" and kind.kind not in "cb":
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3)
+    if not same or order is None or order.name == "preserve_format":
+        return to_copy(input, kind, order)
+    return to_copy(input, kind, order)
+
+
+def _read_target(args, device, dtype, other):
+    """The device and dtype that the arguments of `to` name."""
+    for arg in args:
+        if isinstance(arg, dtype_class):
+            dtype = arg
+        elif isinstance(arg, Tensor):
+            other = arg
+        elif isinstance(arg, (str, device_class)):
+            device = arg
+        elif arg is not None and not isinstance(arg, bool):
+            if isinstance(arg, int):
+                raise RuntimeError(f"Cannot access accelerator device when none is available: to({arg}) names one; use 'cpu'.")
+            raise TypeError(
+                "to() received an invalid combination of arguments - expected a dtype, a device or a tensor, "
+                f"but got ({type(arg).__name__})"
+            )
+    if other is not None:
+        dtype = other.dtype
+    if device is not None:
+        check_device(device)
+    return dtype
+
+
+@composite(method=True, module=None)
+def to(input: Tensor, *args, device=None, dtype=None, other=None, non_blocking: bool = False, copy: bool = False,
+       memory_format: memory_format | None = None) -> Tensor:  # fmt: skip
+    """The tensor in another element type: `to(dtype)`, `to(device, dtype)`, `to(other)`.
+
+    Returns the tensor itself if nothing changes and `copy` is false. RuntimeError for a device that is not the CPU.
+    """
+    dtype = _read_target(args, device, dtype, other)
+    flags = [a for a in args if isinstance(a, bool)]
+    copy = copy or (len(flags) > 1 and flags[1])
+    return _converted(input, input._array.dtype if dtype is None else dtype.numpy, copy, memory_format)
+
+
+@composite(method=True, module=None)
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the element type of another."""
+    return _converted(input, other._array.dtype)
+
+
+def _cast_method(name: str, kind: np.dtype) -> None:
+    def method(self: Tensor, memory_format: memory_format | None = None) -> Tensor:
+        return _converted(self, kind, order=memory_format)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"The tensor as {dtype_of(kind).name}; itself if it is that already."
+    setattr(Tensor, name, method)
+
+
+for _name, _kind in (("float", "float32"), ("double", "float64"), ("half", "float16"), ("bfloat16", "bfloat16"), ("int", "int32"),
+                     ("long", "int64"), ("short", "int16"), ("bool", "bool"), ("char", "int8"), ("byte", "uint8"),
+                     ("cfloat", "complex64"), ("cdouble", "complex128")):
+    _cast_method(_name, DTYPES[_kind].numpy)
+
+
+@composite(method=True, module=None)
+def cpu(input: Tensor, memory_format=None) -> Tensor:
+    """The tensor itself: it is on the CPU."""
+    return input
+
+
+@composite(method=True, module=None)
+def cuda(input: Tensor, device=None, non_blocking: bool = False, memory_format=None) -> Tensor:
+    """RuntimeError: there is no CUDA device."""
+    check_device("cuda" if device is None or isinstance(device, int) else device)
+    return input
+
+
+@composite(method=True, module=None)
+def pin_memory(input: Tensor, device=None) -> Tensor:
+    """The tensor itself: without an accelerator there is nothing to pin memory for."""
+    return input
+
+
+@composite(method=True, module=None)
+def is_pinned(input: Tensor, device=None) -> bool:
+    """False: there is no accelerator to pin memory for."""
+    return False
+
+
+@composite(method=True, module=None)
+def share_memory_(input: Tensor) -> Tensor:
+    """The tensor itself; threads share all memory, and processes get copies."""
+    return input
+
+
+@composite(method=True, module=None)
+def is_shared(input: Tensor) -> bool:
+    """False: memory is not shared with other processes."""
+    return False
+
+
+# --- overwriting -----------------------------------------------------------------------------------------------------
+
+
+def store(tensor: Tensor, values: np.ndarray, name: str) -> None:
+    """Write values into a tensor whose write is not recorded."""
+    target = tensor._array
+    if values.dtype.kind == "c" and target.dtype.kind not in "cb":
+        values = values.real
+    np.copyto(target, values, casting="unsafe")
+    written(tensor, name)
+
+
+@operator(module=None, name="copy", node="CopyBackwards", broadcast=True, holomorphic=False, exact=False, widen=False)
+class copy_into:
+    """The value that `copy_` writes: `src` in the shape and type of `input`."""
+
+    def forward(xp, input: Array, src: Array):
+        return xp.broadcast_to(cast(src, input.dtype) if src.dtype != input.dtype else src, input.shape)
+
+    def vjp_input(F, grad):
+        return None
+
+    def vjp_src(F, grad, src_dtype):
+        return F._to_copy(grad, src_dtype)
+
+
+def check_broadcast(target: np.ndarray, shape: tuple[int, ...]) -> None:
+    """RuntimeError where values of a shape cannot be broadcast to the tensor they are written to."""
+    lead = target.ndim - len(shape)
+    for position in range(len(shape) - 1, -1, -1):
+        if lead < 0 or shape[position] not in (1, target.shape[position + lead]):
+            if lead < 0:
+                raise RuntimeError(
+                    f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: the number of sizes "
+                    f"of the values ({len(shape)}) must be less or equal to the number of dimensions written to ({target.ndim})"
+                )
+            raise RuntimeError(
+                f"The size of tensor a ({target.shape[position + lead]}) must match the size of tensor b ({shape[position]}) at "
+                f"non-singleton dimension {position + lead}: values of shape {list(shape)} do not fit into shape {list(target.shape)}"
+            )
+
+
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Overwrite this tensor with the values of another, broadcast and cast; gradients pass to `src`.
+
+    Raises: RuntimeError where the shapes do not fit, or this tensor may not be written to; TypeError for no tensor.
+    """
+    if not isinstance(src, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+    if self._array.shape != src._array.shape:
+        check_broadcast(self._array, src._array.shape)
+    if modes.road is not GENERAL and not check_inplace(self, src.requires_grad):
+        store(self, src._array, "copy_")
+        return self
+    return inplace(copy_into.operator, self, (src,))
+
+
+@operator(module=None, name="fill_number", node="FillBackward0", widen=False)
+class fill_number:
+    """The value that `fill_(number)` writes."""
+
+    def forward(xp, input: Array, value):
+        return xp.full(input.shape, number_in(value, input.dtype), input.dtype)
+
+    def vjp_input(F, grad):
+        return None
+
+
+@operator(module=None, name="fill_tensor", node="FillBackward1", widen=False, holomorphic=False)
+class fill_tensor:
+    """The value that `fill_(tensor)` writes: a 0-d tensor everywhere."""
+
+    def forward(xp, input: Array, value: Array):
+        if value.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+        return xp.full(input.shape, cast(value, input.dtype), input.dtype)
+
+    def vjp_input(F, grad):
+        return None
+
+    def vjp_value(F, grad, value_dtype):
+        return F._to_copy(F.sum_to_size(grad, ()), value_dtype)
+
+
+@composite()
+def fill(input: Tensor, value) -> Tensor:
+    """A tensor of the shape and type of `input`, full of one number (or 0-d tensor)."""
+    return fill_tensor(input, value) if isinstance(value, Tensor) else fill_number(input, value)
+
+
+def fill_(self: Tensor, value) -> Tensor:
+    """Overwrite every element with one number, or with the value of a 0-d tensor, to which gradients then pass."""
+    if isinstance(value, Tensor):
+        return inplace(fill_tensor.operator, self, (value,))
+    if modes.road is not GENERAL and not check_inplace(self, False):
+        self._array.fill(number_in(value, self._array.dtype))
+        written(self, "fill_")
+        return self
+    return inplace(fill_number.operator, self, (value,))
+
+
+@operator(module=None, name="zero", node="ZeroBackward0", widen=False)
+class zero_value:
+    """The value that `zero_()` writes."""
+
+    def forward(xp, input: Array):
+        return xp.zeros(input.shape, input.dtype)
+
+    def vjp_input(F, grad):
+        return None
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Overwrite every element with 0."""
+    if modes.road is not GENERAL and not check_inplace(self, False):
+        self._array.fill(0)
+        written(self, "zero_")
+        return self
+    return inplace(zero_value.operator, self, ())
+
+
+@composite()
+def zero(input: Tensor) -> Tensor:
+    """Zeros in the shape and type of `input`."""
+    return zero_value(input)
+
+
+for _method in (copy_, fill_, zero_):
+    setattr(Tensor, _method.__name__, _method)

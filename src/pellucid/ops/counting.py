@@ -1,0 +1,124 @@
+"""Counting values: unique elements, bincount, histograms. Nothing here is differentiable."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pellucid.autograd.operator import composite
+from pellucid.core.tensor import wrap
+from pellucid.ops.dims import one_dim
+
+__all__ = ["bincount", "histc", "unique", "unique_consecutive"]
+
+
+def _answer(values, inverse, counts, return_inverse: bool, return_counts: bool):
+    """The values, and what else was asked for."""
+    found = [wrap(np.ascontiguousarray(values))]
+    if return_inverse:
+        found.append(wrap(np.asarray(inverse, np.int64)))
+    if return_counts:
+        found.append(wrap(np.asarray(counts, np.int64)))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _refuse_empty(name: str, array: np.ndarray, dim: int) -> None:
+    if not array.size and array.ndim and array.shape[dim] and 0 in [s for d, s in enumerate(array.shape) if d != dim]:
+        raise RuntimeError(f"{name}: There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+
+
+@composite(method=True)
+def unique(input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
+    """The distinct elements, or the distinct slices along `dim`, in ascending order.
+
+    Args:
+        input: [*S].
+        sorted: as here they always are.
+        return_inverse: also give for each element the index of its value, [*S] (or [S[dim]]).
+        return_counts: also give how often each value occurs.
+        dim: the dimension whose slices are compared; None for single elements.
+
+    Returns:
+        A tensor, or a tuple of what was asked for.
+    """
+    array = input._array
+    if dim is None:
+        values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, equal_nan=False)
+        return _answer(values, inverse.reshape(array.shape), counts, return_inverse, return_counts)
+    dim = one_dim(dim, array.ndim)
+    _refuse_empty("unique_dim", array, dim)
+    if not array.size:
+        return _answer(array, np.empty(0), np.empty(0), return_inverse, return_counts)
+    values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=dim)
+    return _answer(values, inverse.reshape(-1), counts, return_inverse, return_counts)
+
+
+@composite(method=True)
+def unique_consecutive(input, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
+    """The elements without those that equal the one before them; along `dim` the slices.
+
+    Args and returns as for `unique`, but nothing is sorted.
+    """
+    array = input._array
+    if dim is None:
+        rows, shape = array.reshape(-1, 1), array.shape
+    else:
+        dim = one_dim(dim, array.ndim)
+        _refuse_empty("unique_consecutive", array, dim)
+        rows = np.moveaxis(array, dim, 0).reshape(array.shape[dim] if array.ndim else 1, -1) if array.size else array
+        shape = (rows.shape[0],)
+    if not array.size:
+        return _answer(array.reshape(-1) if dim is None else array, np.empty(shape), np.empty(0), return_inverse, return_counts)
+    fresh = np.ones(len(rows), bool)
+    fresh[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    starts = np.flatnonzero(fresh)
+    values = array.reshape(-1)[starts] if dim is None or not array.ndim else np.take(array, starts, axis=dim)
+    counts = np.diff(np.append(starts, len(rows)))
+    return _answer(values, (np.cumsum(fresh) - 1).reshape(shape), counts, return_inverse, return_counts)
+
+
+@composite(method=True)
+def bincount(input, weights=None, minlength: int = 0):
+    """How often each non-negative integer occurs, or the sum of the weights of its places.
+
+    input: [N], integers; weights: [N]. Returns [max(input) + 1, at least minlength], int64 (float64 or the weights' float32 with weights).
+
+    Raises:
+        RuntimeError: negative values, another shape or dtype.
+    """
+    array = input._array
+    if minlength < 0:
+        raise RuntimeError(f"minlength should be >= 0: got {minlength}")
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.size and array.min() < 0):
+        raise RuntimeError(f"bincount only supports 1-d non-negative integral inputs: got {input.dtype} of shape {list(input.shape)}")
+    if weights is None:
+        return wrap(np.bincount(array, minlength=minlength).astype(np.int64))
+    if weights._array.shape != array.shape:
+        raise RuntimeError(f"weights should be 1-d and have the same length as input: got {list(weights.shape)} and {list(input.shape)}")
+    sums = np.bincount(array, weights._array.astype(np.float64), minlength)
+    return wrap(sums.astype(np.float32) if weights._array.dtype == np.float32 else sums)
+
+
+@composite(method=True)
+def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None):
+    """How many elements fall into each of `bins` equal intervals from `min` to `max`; elements outside are not counted.
+
+    input: [*S], floating-point. With min == max the smallest and largest element are taken. Returns [bins], of the input's dtype.
+
+    Raises:
+        RuntimeError: no bins, bounds out of order or not finite, or integers.
+    """
+    array = input._array
+    if array.dtype.kind not in "f":
+        raise RuntimeError(f"\"histogram_cpu\" not implemented for '{array.dtype.name}'")
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins}")
+    if min == max and array.size:
+        min, max = float(array.min()), float(array.max())
+    if min == max:
+        min, max = min - 1, max + 1
+    if not (np.isfinite(min) and np.isfinite(max)):
+        raise RuntimeError(f"range of [{min}, {max}] is not finite")
+    if min > max:
+        raise RuntimeError(f"max must be larger than min: got {max} and {min}")
+    counts = np.histogram(array[np.isfinite(array)], bins, (min, max))[0].astype(array.dtype)
+    return wrap(counts) if out is None else out.copy_(wrap(counts))

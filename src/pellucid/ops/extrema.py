@@ -1,0 +1,347 @@
+"""The larger and the smaller: of two tensors, of a tensor and bounds. Maxima over dimensions live in `selection.py`."""
+
+from __future__ import annotations
+
+from pellucid.autograd.call import inplace
+from pellucid.autograd.operator import Array, Index, Promote, composite, operator
+from pellucid.autograd.samples import binary
+from pellucid.core.tensor import Tensor
+from pellucid.ops.arithmetic import mul
+from pellucid.ops.comparison import refuse_complex
+from pellucid.ops.powers import rpow
+
+__all__ = ["clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "copysign", "fmax", "fmin", "heaviside",
+           "ldexp", "logaddexp", "logaddexp2", "maximum", "minimum", "nextafter"]
+
+pairwise = {"promote": Promote.SAME, "exact": True, "method": True}
+
+
+@operator(**pairwise)
+class maximum:
+    """The larger of two elements; NaN if one of them is. Where they are equal each gets half of the gradient.
+
+    input, other: real, broadcastable to a common shape. Returns the common shape and dtype.
+    Raises: RuntimeError for complex operands.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        refuse_complex("maximum", input)
+        return xp.maximum(input, other)
+
+    def vjp_input(F, grad, input, other):
+        return F.share(grad, input, other)
+
+    def vjp_other(F, grad, input, other):
+        return F.share(grad, other, input)
+
+    samples = binary()
+
+
+@operator(**pairwise)
+class minimum:
+    """The smaller of two elements; NaN if one of them is. Where they are equal each gets half of the gradient.
+
+    input, other: real, broadcastable to a common shape. Returns the common shape and dtype.
+    Raises: RuntimeError for complex operands.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        refuse_complex("minimum", input)
+        return xp.minimum(input, other)
+
+    def vjp_input(F, grad, input, other):
+        return F.share(grad, other, input)
+
+    def vjp_other(F, grad, input, other):
+        return F.share(grad, input, other)
+
+    samples = binary()
+
+
+@operator(module=None, broadcast=False)
+class share:
+    """The gradient, but half of it where both are equal and zero where `upper` is the smaller one."""
+
+    def forward(xp, input: Array, upper: Index, lower: Index):
+        return xp.where(upper < lower, 0, xp.where(upper == lower, input / 2, input))
+
+    def vjp_input(F, grad, upper, lower):
+        return F.share(grad, upper, lower)
+
+
+@operator(**pairwise)
+class fmax:
+    """The larger of two elements, or the one that is not NaN. Where they are equal the gradient goes to `input`.
+
+    input, other: real, broadcastable to a common shape. Returns the common shape and dtype.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        refuse_complex("fmax", input)
+        return xp.fmax(input, other)
+
+    def vjp_input(F, grad, input, other):
+        return F.where((input >= other) | F.isnan(other), grad, 0)
+
+    def vjp_other(F, grad, input, other):
+        return F.where((input >= other) | F.isnan(other), 0, grad)
+
+    samples = binary()
+
+
+@operator(**pairwise)
+class fmin:
+    """The smaller of two elements, or the one that is not NaN. Where they are equal the gradient goes to `input`.
+
+    input, other: real, broadcastable to a common shape. Returns the common shape and dtype.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        refuse_complex("fmin", input)
+        return xp.fmin(input, other)
+
+    def vjp_input(F, grad, input, other):
+        return F.where((input <= other) | F.isnan(other), grad, 0)
+
+    def vjp_other(F, grad, input, other):
+        return F.where((input <= other) | F.isnan(other), 0, grad)
+
+    samples = binary()
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def bounded(xp, input, min, max):
+    """The operand brought between two bounds, either of which may be None; where they are in the wrong order, max wins."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    refuse_complex("clamp", input)
+    if min is not None:
+        input = xp.maximum(input, min)
+    return input if max is None else xp.minimum(input, max)
+
+
+@operator(module=None, exact=True, node="ClampBackward1")
+class clamp_number:
+    """A floating-point tensor between two numbers."""
+
+    def forward(xp, input: Array, min: float | None, max: float | None):
+        return bounded(xp, input, min, max)
+
+    def vjp_input(F, grad, input, min, max):
+        return F.within(grad, input, min, max)
+
+    def samples(make):
+        yield (make(3, 4), -1.0, 1.0), {}
+        yield (make(3, 4), None, 1.0), {}
+
+
+@operator(module=None)
+class within:
+    """The gradient where `point` lies between two numbers (or on them), else zero."""
+
+    def forward(xp, input: Array, point: Index, min: float | None, max: float | None):
+        inside = point >= min if max is None else point <= max if min is None else (point >= min) & (point <= max)
+        return xp.where(inside, input, 0)
+
+    def vjp_input(F, grad, point, min, max):
+        return F.within(grad, point, min, max)
+
+
+@operator(promote=Promote.SAME, numbers=("min", "max"), exact=True, module=None, node="ClampBackward0")
+class clamp_tensor:
+    """A tensor between two bounds of any kind."""
+
+    def forward(xp, input: Array, min: Array | None = None, max: Array | None = None):
+        return bounded(xp, input, min, max)
+
+    def vjp_input(F, grad, input, min, max):
+        if min is None or max is None:
+            return F.where(input > max if min is None else input < min, 0, grad)
+        return F.where((input < min) | (input > max), 0, grad)
+
+    def vjp_min(F, grad, input, min, max):
+        below = input < min
+        return F.where(below if max is None else below & (min < max), grad, 0)
+
+    def vjp_max(F, grad, input, min, max):
+        above = input > max
+        return F.where(above if min is None else above | (max < min), grad, 0)
+
+    def samples(make):
+        yield (make(3, 4), make(4, low=-1.0, high=-0.5), make(3, 1, low=0.5, high=1.0)), {}
+        yield (make(3, 4), None, make(4)), {}
+
+
+def _plain(input, *bounds) -> bool:
+    """Whether no promotion can happen: a floating-point tensor and real numbers."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"clamp(): argument 'input' must be Tensor, not {type(input).__name__}")
+    for bound in bounds:
+        if bound is not None and bound.__class__ is not float and bound.__class__ is not int:
+            return False
+    return input._array.dtype.kind == "f"
+
+
+def clamp_(input, min=None, max=None):
+    """In-place form of `clamp`."""
+    return inplace((clamp_number if _plain(input, min, max) else clamp_tensor).operator, input, (min, max))
+
+
+@composite(method=True, alias=["clip"], inplace=clamp_)
+def clamp(input, min=None, max=None, *, out=None):
+    """Each element brought between `min` and `max`; NaN stays NaN. The gradient is zero where an element was outside.
+
+    Args:
+        input: [*S], real.
+        min, max: numbers or tensors that broadcast with input; one may be None. Where min > max, max wins.
+
+    Raises:
+        RuntimeError: both bounds are None, or complex operands.
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if _plain(input, min, max):
+        return clamp_number(input, min, max, out=out)
+    return clamp_tensor(input, min, max, out=out)
+
+
+def clamp_min_(input, min):
+    """In-place form of `clamp_min`."""
+    return clamp_(input, min)
+
+
+@composite(method=True, inplace=clamp_min_)
+def clamp_min(input, min, *, out=None):
+    """Each element, but at least `min`, a number or tensor; see `clamp`."""
+    return clamp(input, min, out=out)
+
+
+def clamp_max_(input, max):
+    """In-place form of `clamp_max`."""
+    return clamp_(input, None, max)
+
+
+@composite(method=True, inplace=clamp_max_)
+def clamp_max(input, max, *, out=None):
+    """Each element, but at most `max`, a number or tensor; see `clamp`."""
+    return clamp(input, None, max, out=out)
+
+
+# --- magnitudes, steps and neighbours --------------------------------------------------------------------------------
+
+
+@operator(promote=Promote.FLOAT, numbers=("other",), method=True, inplace=True)
+class copysign:
+    """The magnitude of `input` with the sign of `other` (its sign bit: -0.0 is negative).
+
+    input, other: real, broadcastable to a common shape. Returns the common shape, integers as the default float.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        return xp.copysign(input, other)
+
+    def vjp_input(F, grad, input, result):
+        return F.where(input == 0, 0, grad * (result / input))
+
+    def vjp_other(F, grad):
+        return F.zeros_of(grad)
+
+    samples = binary(low=0.3, high=2.0)
+
+
+@operator(promote=Promote.SAME, method=True)
+class logaddexp:
+    """log(exp(input) + exp(other)), without overflow.
+
+    input, other: broadcastable to a common shape. Returns the common shape and dtype.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        if input.dtype.kind == "c":
+            upper = xp.where(input.real >= other.real, input, other)
+            return xp.log(xp.exp(input - upper) + xp.exp(other - upper)) + upper
+        return xp.logaddexp(input, other)
+
+    def vjp_input(F, grad, input, other):
+        return grad / (1 + F.exp(other - input))
+
+    def vjp_other(F, grad, input, other):
+        return grad / (1 + F.exp(input - other))
+
+    samples = binary()
+
+
+@operator(promote=Promote.SAME, method=True)
+class logaddexp2:
+    """log2(2^input + 2^other), without overflow.
+
+    input, other: real, broadcastable to a common shape. Returns the common shape and dtype.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        return xp.logaddexp2(input, other)
+
+    def vjp_input(F, grad, input, other):
+        return grad / (1 + F.exp2(other - input))
+
+    def vjp_other(F, grad, input, other):
+        return grad / (1 + F.exp2(input - other))
+
+    samples = binary()
+
+
+@operator(method=True, inplace=True, broadcast=True)
+class heaviside:
+    """The step function: 0 for negative input, 1 for positive, `values` at zero. Not differentiable.
+
+    input, values: real, of one dtype, broadcastable to a common shape. Returns the common shape.
+    Raises: RuntimeError for different dtypes or complex operands.
+    """
+
+    def forward(xp, input: Array, values: Array):
+        if "c" in (input.dtype.kind, values.dtype.kind):
+            raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+        if input.dtype != values.dtype:
+            raise RuntimeError(f"heaviside is not yet implemented for tensors with different dtypes: {input.dtype.name}, {values.dtype.name}")
+        return xp.where(input == 0, values, input > 0).astype(input.dtype)
+
+
+def ldexp_(input, other):
+    """In-place form of `ldexp`."""
+    return input.mul_(_power_of_two(other))
+
+
+def _power_of_two(other):
+    return rpow(other, 2.0)
+
+
+@composite(method=True, inplace=ldexp_)
+def ldexp(input, other, *, out=None):
+    """input * 2^other, element by element."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"ldexp(): argument 'other' must be Tensor, not {type(other).__name__}")
+    return mul(input, _power_of_two(other), out=out)
+
+
+@operator(promote=Promote.SAME, method=True, inplace=True)
+class nextafter:
+    """The next representable number after `input` in the direction of `other`. The gradient passes where they differ.
+
+    input, other: floating-point, broadcastable to a common shape. Returns the common shape and dtype.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        if input.dtype.kind != "f":
+            raise RuntimeError(f"\"nextafter_cpu\" not implemented for '{input.dtype.name}'")
+        return xp.nextafter(input, other)
+
+    def vjp_input(F, grad, input, other):
+        return F.where(input == other, 0, grad)
+
+    def vjp_other(F, grad):
+        return F.zeros_of(grad)
+
+
+clip = clamp

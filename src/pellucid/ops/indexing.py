@@ -1,0 +1,668 @@
+"""Indexing with brackets: `tensor[...]` and `tensor[...] = value`, in all of NumPy's and PyTorch's forms.
+
+Integers, slices, None and Ellipsis make a view, by one operator for the whole index. Tensors, lists and masks among them
+make a copy of what that view selects. Named selections (`gather`, `index_select`, ...) are in `selection.py`.
+"""
+
+from __future__ import annotations
+
+import operator as python
+import warnings
+
+import numpy as np
+
+from pellucid.autograd.operator import Array, Arrays, Index, Indices, composite, operator
+from pellucid.autograd.call import inplace
+from pellucid.autograd.views import check_inplace, written
+from pellucid.core.modes import GENERAL, modes
+from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.accumulation import add_rows, wrapped
+from pellucid.ops.conversion import cast, check_broadcast, copy_, fill_
+from pellucid.ops.factories import number_in
+
+__all__ = ["assemble", "basic_backward", "index_at", "index_put"]
+
+FULL = slice(None)
+PLAIN = {int, slice, type(None), type(Ellipsis)}
+NUMBERS = (bool, int, float, complex, np.generic)
+
+
+# --- basic indices ---------------------------------------------------------------------------------------------------
+
+
+def _index_error(error: IndexError, array: np.ndarray, key: tuple) -> IndexError:
+    """NumPy's error about an index, in PyTorch's words."""
+    text = str(error)
+    if "too many indices" in text:
+        if not array.ndim:
+            if any(isinstance(k, slice) for k in key):
+                return IndexError("slice() cannot be applied to a 0-dim tensor.")
+            return IndexError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+                "tensor to a number"
+            )
+        used = sum([k is not None and k is not Ellipsis for k in key])
+        return IndexError(f"too many indices for tensor of dimension {array.ndim}: got {used} for shape {list(array.shape)}")
+    return IndexError(text.replace("for axis", "for dimension"))
+
+
+class _Basic:
+    """What a basic index selects: a view.
+
+    input: [*S]; key: a tuple of ints, slices with positive steps, None, and an Ellipsis at the end or before.
+    """
+
+    def forward(xp, input: Array, key: tuple):
+        try:
+            return input[key]
+        except IndexError as error:
+            raise _index_error(error, input, key) from None
+
+    def vjp_input(F, grad, input_shape, key):
+        return F.basic_backward(grad, input_shape, key)
+
+    def samples(make):
+        yield (make(3, 4), (1, ...)), {}
+        yield (make(3, 4), (slice(None), slice(1, 3), ...)), {}
+        yield (make(3, 4), (..., None, slice(0, 4, 2))), {}
+
+
+_select = operator(view=True, module=None, name="basic_select", node="SelectBackward0")(_Basic)
+_slice = operator(view=True, module=None, name="slice", node="SliceBackward0")(_Basic)
+_unsqueeze = operator(view=True, module=None, name="basic_unsqueeze", node="UnsqueezeBackward0")(_Basic)
+_alias = operator(view=True, module=None, name="basic_alias", node="AliasBackward0")(_Basic)
+BY_CLASS = {int: _select, slice: _slice, type(None): _unsqueeze}
+
+
+@operator(module=None, node="SliceBackward0_copy")
+class basic_backward:
+    """Zeros of `input_shape` with the operand in the place that the basic index took."""
+
+    def forward(xp, input: Array, input_shape: tuple, key: tuple):
+        whole = xp.zeros(input_shape, input.dtype)
+        whole[key] = input
+        return whole
+
+    def vjp_input(F, grad, key):
+        return F.slice(grad, key)
+
+    def samples(make):
+        yield (make(4), (3, 4), (1, ...)), {}
+
+
+@operator(module=None)
+class assemble:
+    """Zeros of `whole_shape` with the operands in the places that basic indices took: the derivative of several views.
+
+    pieces: one for each key.
+    """
+
+    def forward(xp, pieces: Arrays, whole_shape: tuple, keys: tuple):
+        whole = xp.zeros(whole_shape, pieces[0].dtype)
+        for piece, key in zip(pieces, keys, strict=True):
+            whole[key] = piece
+        return whole
+
+    def vjp_pieces(F, grad, needs, keys):
+        return tuple([F.slice(grad, key) if need else None for need, key in zip(needs, keys, strict=True)])
+
+    def samples(make):
+        yield ([make(4), make(4)], (3, 4), ((0, ...), (2, ...))), {}
+
+
+def take_basic(tensor: Tensor, key: tuple) -> Tensor:
+    """The view that a basic index selects, under the node name of its last step."""
+    for k in reversed(key):
+        if k is not Ellipsis and k != FULL:
+            return BY_CLASS[k.__class__](tensor, key)
+    return (_slice if FULL in key else _alias)(tensor, key)
+
+
+def _is_plain(key: tuple) -> bool:
+    """Whether every part is a basic index that needs no conversion."""
+    dots = 0
+    for k in key:
+        c = k.__class__
+        if c not in PLAIN:
+            return False
+        if c is slice:
+            if not (k.step is None or (k.step.__class__ is int and k.step > 0)):
+                return False
+            if (k.start is not None and k.start.__class__ is not int) or (k.stop is not None and k.stop.__class__ is not int):
+                return False
+        elif k is Ellipsis:
+            dots += 1
+    return dots < 2
+
+
+# --- reading an index ------------------------------------------------------------------------------------------------
+
+
+def _plain_slice(item: slice) -> slice:
+    """A slice of Python integers; ValueError for a step that is not positive."""
+    parts = []
+    for part in (item.start, item.stop, item.step):
+        try:
+            parts.append(None if part is None else python.index(part))
+        except TypeError:
+            raise TypeError("slice indices must be integers or None or have an __index__ method") from None
+    if parts[2] is not None and parts[2] <= 0:
+        raise ValueError("slice step cannot be zero" if parts[2] == 0 else f"step must be greater than zero, got {parts[2]}: use flip() to reverse")
+    return slice(*parts)
+
+
+def _index_array(item):
+    """An index that is no plain basic one, as a tensor of integers or a mask."""
+    if isinstance(item, Tensor):
+        tensor = item
+    elif isinstance(item, str):
+        raise TypeError(f"new(): invalid data type 'str': {item!r} cannot index a tensor")
+    elif isinstance(item, (list, tuple, range, np.ndarray)):
+        from pellucid.ops.construction import array_from
+
+        data = list(item) if isinstance(item, range) else item
+        empty = isinstance(data, (list, tuple)) and not len(data)
+        array = np.asarray(item) if isinstance(item, np.ndarray) else np.zeros(0, np.int64) if empty else array_from(data)
+        tensor = wrap(array)
+    else:
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            f"(got {type(item).__name__})"
+        )
+    dtype = tensor._array.dtype
+    if dtype == np.uint8:
+        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=4)
+        tensor = wrap(tensor._array.astype(np.bool_))
+    elif dtype.kind not in "ib" or dtype.itemsize == 2 or dtype == np.int8:
+        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, got {tensor.dtype}")
+    return tensor
+
+
+def _items(index) -> tuple:
+    """The parts of an index; a list that holds slices, None or sequences counts as a tuple, as in old NumPy."""
+    if isinstance(index, tuple):
+        return index
+    if isinstance(index, list) and len(index) < 32 and any(isinstance(i, (slice, list, tuple, type(None), type(Ellipsis), Tensor)) for i in index):
+        if any(isinstance(i, Tensor) and not i._array.ndim for i in index) and all(isinstance(i, (Tensor, int)) for i in index):
+            return ([int(i) for i in index],)
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; "
+            "use x[tuple(seq)] instead of x[seq].", UserWarning, stacklevel=4)
+        return tuple(index)
+    return (index,)
+
+
+def read_index(index, array: np.ndarray) -> tuple[tuple | None, list]:
+    """An index as a basic key (None if it selects everything) and, for each dimension of what that selects, a tensor or None.
+
+    A mask stands where its first dimension is. Raises what `tensor[index]` raises.
+    """
+    parts = []
+    for item in _items(index):
+        if isinstance(item, slice):
+            parts.append(_plain_slice(item))
+        elif item is None or item is Ellipsis:
+            parts.append(item)
+        elif isinstance(item, (bool, np.bool_)):
+            parts.append(wrap(np.array(bool(item))))
+        elif isinstance(item, (int, np.integer)):
+            parts.append(int(item))
+        else:
+            tensor = _index_array(item)
+            scalar = not tensor._array.ndim and tensor._array.dtype.kind != "b"
+            parts.append(int(tensor._array) if scalar else tensor)
+    used = sum([0 if p is None or p is Ellipsis else _span(p) for p in parts])
+    if used > array.ndim:
+        if not array.ndim or array.ndim < used:
+            raise _index_error(IndexError("too many indices"), array, tuple(parts))
+    return _laid_out(parts, array, used)
+
+
+def _span(part) -> int:
+    """How many dimensions of the tensor a part of an index takes up."""
+    if isinstance(part, Tensor):
+        return part._array.ndim if part._array.dtype.kind == "b" else 1
+    return 1
+
+
+def _laid_out(parts: list, array: np.ndarray, used: int) -> tuple[tuple | None, list]:
+    """Split checked parts into the basic key and the advanced indices."""
+    key: list = []
+    advanced: list = []
+    seen = False
+    for part in parts:
+        if part is Ellipsis:
+            filled = [FULL] * (0 if seen else array.ndim - used)
+            filled = [FULL] * (array.ndim - used) if not seen else []
+            seen = True
+            key += filled
+            advanced += [None] * len(filled)
+        elif isinstance(part, Tensor):
+            span = _span(part)
+            place = sum([k is not None for k in key])
+            if span == 0:  # a bool adds a dimension of size 1 and keeps or drops it
+                key.append(None)
+                advanced.append(wrap(np.array([bool(part._array)])))
+                continue
+            if part._array.dtype.kind == "b":
+                _check_mask(part._array, array, place)
+            key += [FULL] * span
+            advanced += [part] + [None] * (span - 1) if span == 1 else [part, *[MASKED] * (span - 1)]
+        else:
+            key.append(part)
+            if not isinstance(part, int):
+                advanced.append(None)
+    trivial = all(k == FULL for k in key if k is not None) and None not in key
+    return None if trivial else (*key, ...), advanced
+
+
+MASKED = object()  # stands for the further dimensions of a mask
+
+
+def _check_mask(mask: np.ndarray, array: np.ndarray, place: int) -> None:
+    for d in range(mask.ndim):
+        if mask.shape[d] != array.shape[place + d]:
+            raise IndexError(
+                f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed tensor "
+                f"{list(array.shape)} at index {place + d}"
+            )
+
+
+# --- advanced indices ------------------------------------------------------------------------------------------------
+
+
+def _merged(shape: tuple, dim: int, span: int) -> tuple:
+    """A shape with `span` dimensions from `dim` on as one."""
+    count = 1
+    for s in shape[dim : dim + span]:
+        count *= s
+    return (*shape[:dim], count, *shape[dim + span :])
+
+
+@operator(module=None, node="IndexBackward0")
+class index_at:
+    """Slices along one dimension, or along `span` ones taken as one, in the order of an integer tensor; they may repeat.
+
+    input: [*A, n, *B]; index: [*I] in [-n, n). Returns [*A, *I, *B], a copy. IndexError for an index outside.
+    """
+
+    def forward(xp, input: Array, index: Index, dim: int, span: int = 1):
+        if span != 1:
+            input = input.reshape(_merged(input.shape, dim, span))
+        try:
+            return input.take(index, dim)
+        except IndexError as error:
+            raise _out_of_bounds(error, input.shape, [index], dim) from None
+
+    def vjp_input(F, grad, index, input_shape, dim, span):
+        return F.index_at_backward(grad, index, input_shape, dim, span)
+
+    def samples(make):
+        yield (make(3, 4), np.array([2, 0, 2]), 0), {}
+        yield (make(2, 3, 2), np.array([[1, 5], [0, 1]]), 0, 2), {}
+
+
+def _out_of_bounds(error: IndexError, shape: tuple, indices, dim: int) -> IndexError:
+    """The error about an index that lies outside its dimension."""
+    for position, index in enumerate(indices):
+        size = shape[dim + position]
+        wrong = index[(index < -size) | (index >= size)]
+        if wrong.size:
+            return IndexError(f"index {wrong.flat[0]} is out of bounds for dimension {dim + position} with size {size}")
+    return IndexError(str(error))
+
+
+@operator(module=None)
+class index_at_backward:
+    """Zeros of `input_shape` to which the operand is added in the places that `index_at` took."""
+
+    def forward(xp, input: Array, index: Index, input_shape: tuple, dim: int, span: int = 1):
+        merged = _merged(input_shape, dim, span) if span != 1 else input_shape
+        size = merged[dim]
+        rows = np.moveaxis(input.reshape(*merged[:dim], index.size, *merged[dim + 1 :]), dim, 0) if dim else input
+        whole = add_rows(size, wrapped(index, size).reshape(-1), rows.reshape(index.size, -1) if index.size else rows.reshape(0, 0),
+                         input.dtype, merged[:dim] + merged[dim + 1 :])  # fmt: skip
+        whole = np.moveaxis(whole, 0, dim) if dim else whole
+        return xp.ascontiguousarray(whole).reshape(input_shape)
+
+    def vjp_input(F, grad, index, dim, span):
+        return F.index_at(grad, index, dim, span)
+
+    def samples(make):
+        yield (make(3, 2), np.array([2, 0, 2]), (3, 2), 0), {}
+
+
+def _key(indices) -> tuple:
+    return tuple([FULL if i is None else i for i in indices])
+
+
+def _take(array: np.ndarray, indices) -> np.ndarray:
+    """NumPy's advanced indexing, with PyTorch's errors."""
+    try:
+        return array[_key(indices)]
+    except IndexError as error:
+        shapes = [list(i.shape) for i in indices if i is not None]
+        try:
+            np.broadcast_shapes(*shapes)
+        except ValueError:
+            text = ", ".join(map(str, shapes))
+            raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {text}") from None
+        for d, i in enumerate(indices):
+            if i is not None:
+                raise_outside(i, array.shape[d], d)
+        raise IndexError(str(error)) from None
+
+
+def raise_outside(index: np.ndarray, size: int, dim: int, kind: type = IndexError) -> None:
+    """Raise for the first index outside [-size, size), if there is one."""
+    if index.size and not (-size <= index.min() and index.max() < size):
+        wrong = index[(index < -size) | (index >= size)]
+        raise kind(f"index {wrong.flat[0]} is out of bounds for dimension {dim} with size {size}")
+
+
+@operator(module=None, node="IndexBackward0")
+class index:
+    """Elements or slices chosen by integer tensors for several dimensions, broadcast against each other.
+
+    indices: for each dimension a tensor of indices, or None for all of it. Returns a copy, with NumPy's shape.
+    """
+
+    def forward(xp, input: Array, indices: Indices):
+        return _take(input, indices)
+
+    def vjp_input(F, grad, indices, input_shape):
+        return F.index_backward(grad, indices, input_shape)
+
+    def samples(make):
+        yield (make(3, 4), [np.array([2, 0, 2]), np.array([1, 1, 1])]), {}
+        yield (make(3, 2, 4), [np.array([2, 0]), None, np.array([1, 3])]), {}
+
+
+def _rows_of(grad: np.ndarray, indices, shape: tuple):
+    """A gradient of `index` as rows, the flat index of each row, and the order in which the dimensions were laid."""
+    dims = [d for d, i in enumerate(indices) if i is not None]
+    rest = [d for d in range(len(shape)) if d not in dims]
+    arrays = np.broadcast_arrays(*[indices[d] for d in dims])
+    flat = np.zeros(arrays[0].shape, np.int64)
+    for d, i in zip(dims, arrays, strict=True):
+        flat = flat * shape[d] + wrapped(i, shape[d])
+    ndim, together = flat.ndim, dims == list(range(dims[0], dims[-1] + 1))
+    if together and dims[0]:
+        grad = np.moveaxis(grad, tuple(range(dims[0], dims[0] + ndim)), tuple(range(ndim)))
+    return grad, flat.reshape(-1), dims, rest
+
+
+@operator(module=None)
+class index_backward:
+    """Zeros of `input_shape` to which the operand is added in the places that `index` took."""
+
+    def forward(xp, input: Array, indices: Indices, input_shape: tuple):
+        rows, flat, dims, rest = _rows_of(input, indices, input_shape)
+        count, outer = 1, tuple([input_shape[d] for d in rest])
+        for d in dims:
+            count *= input_shape[d]
+        whole = add_rows(count, flat, rows.reshape(flat.size, -1) if flat.size else rows.reshape(0, 0), input.dtype, outer)
+        whole = whole.reshape(tuple([input_shape[d] for d in dims]) + outer)
+        order = [*dims, *rest]
+        return xp.ascontiguousarray(whole.transpose([order.index(d) for d in range(len(order))]))
+
+    def vjp_input(F, grad, indices):
+        return F.index(grad, indices)
+
+    def samples(make):
+        yield (make(3), [np.array([2, 0, 2]), np.array([1, 1, 1])], (3, 4)), {}
+
+
+def _split_masks(advanced: list) -> list:
+    """Masks turned into one integer index for each of their dimensions."""
+    indices: list = []
+    for item in advanced:
+        if item is MASKED:
+            continue
+        if item is not None and item._array.dtype.kind == "b":
+            indices.extend([wrap(i) for i in np.nonzero(item._array)])
+        else:
+            indices.append(item)
+    return indices
+
+
+def take_advanced(tensor: Tensor, advanced: list) -> Tensor:
+    """What tensors of indices and masks select, a copy."""
+    given = [(d, i) for d, i in enumerate(advanced) if i is not None and i is not MASKED]
+    if len(given) == 1:
+        dim, item = given[0]
+        array = item._array
+        if array.dtype.kind == "b":
+            return index_at(tensor, wrap(np.flatnonzero(array)), dim, array.ndim)
+        return index_at(tensor, item, dim)
+    return index(tensor, _split_masks(advanced))
+
+
+def getitem(self: Tensor, key) -> Tensor:
+    """`tensor[key]`: a view for integers, slices, None and Ellipsis; a copy where tensors, lists or masks choose."""
+    c = key.__class__
+    if c is int:
+        return _select(self, (key, ...))
+    if c is tuple:
+        if _is_plain(key):
+            return take_basic(self, key if Ellipsis in key else (*key, ...))
+    elif c in PLAIN and _is_plain((key,)):
+        return take_basic(self, (key, ...) if key is not Ellipsis else (key,))
+    basic, advanced = read_index(key, self._array)
+    if not any(i is not None for i in advanced):
+        return take_basic(self, basic or (FULL if self._array.ndim and key is not Ellipsis else ..., ...)[: 2 if self._array.ndim else 1])
+    return take_advanced(self if basic is None else take_basic(self, basic), advanced)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+@operator(module=None, name="index_put", node="IndexPutBackward0", broadcast=False, holomorphic=False, widen=False)
+class index_put_:
+    """The raw form of `index_put`: indices as integer tensors or None."""
+
+    def forward(xp, input: Array, indices: Indices, values: Array, accumulate: bool = False):
+        if values.dtype != input.dtype:
+            raise IndexError(
+                "Index put requires the source and destination dtypes match, got "
+                f"{input.dtype} for the destination and {values.dtype} for the source."
+            )
+        whole = input.copy()
+        _put(whole, indices, values, accumulate)
+        return whole
+
+    def vjp_input(F, grad, indices, accumulate):
+        return grad if accumulate else F.index_zero(grad, indices)
+
+    def vjp_values(F, grad, indices, values_shape):
+        return F.sum_to_size(F.index(grad, indices), values_shape)
+
+    def samples(make):
+        yield (make(3, 4), [np.array([2, 0])], make(2, 4), False), {}
+        yield (make(3, 4), [np.array([2, 2]), np.array([1, 1])], make(2), True), {}
+
+
+@operator(module=None)
+class index_zero:
+    """The operand with zeros in the places that indices choose."""
+
+    def forward(xp, input: Array, indices: Indices):
+        whole = input.copy()
+        whole[_key(indices)] = 0
+        return whole
+
+    def vjp_input(F, grad, indices):
+        return F.index_zero(grad, indices)
+
+    def samples(make):
+        yield (make(3, 4), [np.array([2, 0])]), {}
+
+
+def _put(array: np.ndarray, indices, values: np.ndarray, accumulate: bool) -> None:
+    """Write, or add, values to the places that indices choose."""
+    key = _key(indices)
+    try:
+        if accumulate:
+            np.add.at(array, key, values)
+        else:
+            array[key] = values
+    except (IndexError, ValueError):
+        target = _take(array, indices).shape  # raises where the indices are at fault
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(target)}"
+        ) from None
+
+
+def _given_indices(input: Tensor, indices, name: str) -> list:
+    """Index tensors of `index_put`, masks turned into integers."""
+    if isinstance(indices, Tensor) or not isinstance(indices, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
+    advanced: list = []
+    for item in indices:
+        tensor = None if item is None else _index_array(item)
+        if tensor is not None and tensor._array.dtype.kind == "b":
+            _check_mask(tensor._array, input._array, len(advanced))
+            advanced += [tensor, *[MASKED] * (tensor._array.ndim - 1)]
+        else:
+            advanced.append(tensor)
+    if len(advanced) > input._array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input._array.ndim} (got {len(advanced)})")
+    return _split_masks(advanced)
+
+
+@composite(method=True)
+def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
+    """The tensor with `values` written, or added, to the places that a tuple of index tensors chooses.
+
+    Raises: IndexError for indices outside or values of another type, RuntimeError for values that do not fit.
+    """
+    return index_put_(input, _given_indices(input, indices, "index_put"), values, accumulate)
+
+
+def index_put_inplace(self: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Write, or add, `values` to the places that a tuple of index tensors chooses."""
+    chosen = _given_indices(self, indices, "index_put_")
+    if values._array.dtype == self._array.dtype and modes.road is not GENERAL and not check_inplace(self, values.requires_grad):
+        _put(self._array, chosen_arrays(chosen), values._array, accumulate)
+        written(self, "index_put_")
+        return self
+    return inplace(index_put_.operator, self, (chosen, values, accumulate))
+
+
+def chosen_arrays(indices) -> list:
+    """The arrays of index tensors."""
+    return [None if i is None else i._array for i in indices]
+
+
+Tensor.index_put_ = index_put_inplace
+
+
+def _value(value, tensor: Tensor):
+    """What is assigned, as a number or a tensor."""
+    if isinstance(value, (Tensor, *NUMBERS)):
+        return value
+    raise TypeError(f"can't assign a {type(value).__name__} to a {tensor.type()}: give a number, or convert it with torch.tensor or torch.from_numpy")
+
+
+def _without_leading_ones(array: np.ndarray, ndim: int) -> np.ndarray:
+    while array.ndim > ndim and array.shape[0] == 1:
+        array = array[0]
+    return array
+
+
+def setitem(self: Tensor, key, value) -> None:
+    """`tensor[key] = value`: write a number or a tensor, broadcast and cast, into what `key` selects."""
+    value = _value(value, self)
+    if key.__class__ is tuple and _is_plain(key) or key.__class__ is int:
+        parts = key if key.__class__ is tuple else (key,)
+        basic, advanced = parts if Ellipsis in parts else (*parts, ...), ()
+    else:
+        basic, advanced = read_index(key, self._array)
+    recorded = modes.grad_enabled and (self.requires_grad or (value.__class__ is not float and isinstance(value, Tensor) and value.requires_grad))
+    if not recorded and modes.road is not GENERAL:
+        check_inplace(self, False)
+        try:
+            target = self._array if basic is None else self._array[basic]
+        except IndexError as error:
+            raise _index_error(error, self._array, basic) from None
+        _write(target, advanced, value)
+        written(self, "__setitem__")
+        return
+    part = self if basic is None else take_basic(self, basic)
+    if basic is None and not any(i is not None for i in advanced):
+        part = take_basic(self, (FULL, ...) if self._array.ndim else (...,))
+    if not any(i is not None for i in advanced):
+        if isinstance(value, Tensor):
+            copy_(part, _stripped(value, part._array.ndim))
+        else:
+            fill_(part, value if not isinstance(value, np.generic) else value.item())
+        return
+    _put_recorded(part, advanced, value)
+
+
+def _stripped(value: Tensor, ndim: int) -> Tensor:
+    """A tensor without the leading dimensions of size 1 that it has too many."""
+    shape = _without_leading_ones(value._array, ndim).shape
+    return value if shape == value._array.shape else value.view(shape)
+
+
+def _put_recorded(part: Tensor, advanced: list, value) -> None:
+    indices = _split_masks(advanced)
+    if not isinstance(value, Tensor):
+        value = wrap(number_in(value.item() if isinstance(value, np.generic) else value, part._array.dtype))
+    elif value._array.dtype != part._array.dtype:
+        value = value.to(part.dtype)
+    ndim = _take(part._array, chosen_arrays(indices)).ndim
+    inplace(index_put_.operator, part, (indices, _stripped(value, ndim), False))
+
+
+def _write(target: np.ndarray, advanced, value) -> None:
+    """Write where nothing is recorded."""
+    if isinstance(value, Tensor):
+        values = value._array if value._array.dtype == target.dtype else cast(value._array, target.dtype)
+    else:
+        values = number_in(value.item() if isinstance(value, np.generic) else value, target.dtype)
+    if any(i is not None for i in advanced):
+        given = [i for i in advanced if i is not None and i is not MASKED]
+        if len(given) == 1 and not values.ndim and given[0]._array.dtype.kind == "b" and advanced[0] is given[0]:
+            target[given[0]._array] = values
+            return
+        indices = chosen_arrays(_split_masks(advanced))
+        if values.ndim > 1 and values.shape[0] == 1:
+            values = _without_leading_ones(values, _take(target, indices).ndim)
+        _put(target, indices, values, False)
+        return
+    values = _without_leading_ones(values, target.ndim)
+    if values.shape != target.shape:
+        check_broadcast(target, values.shape)
+    target[...] = values
+
+
+Tensor.__getitem__ = getitem
+Tensor.__setitem__ = setitem
+
+
+# --- iteration and membership ----------------------------------------------------------------------------------------
+
+
+def __iter__(self: Tensor):
+    """The slices along the first dimension."""
+    if not self._array.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))
+
+
+def __contains__(self: Tensor, element) -> bool:
+    """Whether any element equals a number or tensor."""
+    if not isinstance(element, (Tensor, *NUMBERS)):
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+    return bool((self._array == (element._array if isinstance(element, Tensor) else element)).any())
+
+
+def __reversed__(self: Tensor) -> Tensor:
+    """The tensor flipped along its first dimension."""
+    return self.flip(0) if self._array.ndim else self
+
+
+for _method in (__iter__, __contains__, __reversed__):
+    setattr(Tensor, _method.__name__, _method)

@@ -1,0 +1,193 @@
+"""Several tensors as one: concatenation, stacking, block diagonals."""
+
+from __future__ import annotations
+
+
+from pellucid.autograd.operator import Arrays, Promote, composite, operator
+from pellucid.core.tensor import Tensor
+from pellucid.ops.geometry import canonical_dim
+from pellucid.ops.views import atleast_1d, atleast_2d, atleast_3d, reshape
+
+__all__ = ["block_diag", "cat", "column_stack", "dstack", "hstack", "stack", "vstack"]
+
+
+def _check_cat(arrays, dim: int) -> int:
+    """The dimension to join along; RuntimeError where the shapes do not fit. Tensors of shape [0] are ignored."""
+    if not arrays:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    first = next((a for a in arrays if a.shape != (0,)), arrays[0])
+    for position, array in enumerate(arrays):
+        if not array.ndim:
+            raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated; use stack")
+    dim = canonical_dim(dim, first.ndim)
+    for position, array in enumerate(arrays):
+        if array.shape == (0,):
+            continue
+        if array.ndim != first.ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {array.ndim}")
+        for d in range(first.ndim):
+            if d != dim and array.shape[d] != first.shape[d]:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size {first.shape[d]} but got size "
+                    f"{array.shape[d]} for tensor number {position} in the list."
+                )
+    return dim
+
+
+@operator(promote=Promote.SAME, broadcast=False, exact=True, module=None, name="cat", node="CatBackward0")
+class cat_:
+    """The raw form of `cat`."""
+
+    def canonical(tensors, dim=0):
+        return _check_cat(tensors, dim)
+
+    def forward(xp, tensors: Arrays, dim=0):
+        ndim = max([a.ndim for a in tensors])
+        fitting = [a for a in tensors if a.ndim == ndim]
+        if len(fitting) == 1:
+            return fitting[0].copy()
+        return xp.concatenate(fitting, dim)
+
+    def vjp_tensors(F, grad, needs, tensors_shape, dim):
+        pieces, start, ndim = [], 0, max([len(s) for s in tensors_shape])
+        for need, shape in zip(needs, tensors_shape, strict=True):
+            length = shape[dim] if len(shape) == ndim else 0
+            piece = grad[(slice(None),) * dim + (slice(start, start + length),)] if need else None
+            pieces.append(piece if piece is None or len(shape) == ndim else F.reshape(piece, (-1,))[:0])
+            start += length
+        return tuple(pieces)
+
+    def samples(make):
+        yield ([make(2, 3), make(1, 3)], 0), {}
+        yield ([make(2, 3), make(2, 2)], -1), {}
+
+
+@composite(alias=["concat", "concatenate"])
+def cat(tensors, dim: int = 0, *, out=None, axis: int | None = None) -> Tensor:
+    """Tensors laid side by side along one dimension, in which alone their sizes may differ.
+
+    tensors: a sequence of at least one tensor; their common type is the result's. Returns a new tensor.
+    Raises: RuntimeError for shapes that do not fit, ValueError for an empty sequence, TypeError for what is no tensor.
+    """
+    return cat_(_list_of(tensors, "cat"), dim if axis is None else axis, out=out)
+
+
+def _list_of(tensors, name: str) -> list:
+    if isinstance(tensors, Tensor) or not hasattr(tensors, "__iter__"):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+    tensors = list(tensors)
+    for position, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name}(): expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
+    return tensors
+
+
+@operator(promote=Promote.SAME, broadcast=False, exact=True, module=None, name="stack", node="StackBackward0")
+class stack_:
+    """The raw form of `stack`."""
+
+    def canonical(tensors, dim=0):
+        if not tensors:
+            raise RuntimeError("stack expects a non-empty TensorList")
+        dim = canonical_dim(dim, tensors[0].ndim + 1)
+        for position, array in enumerate(tensors):
+            if array.shape != tensors[0].shape:
+                raise RuntimeError(
+                    f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 and "
+                    f"{list(array.shape)} at entry {position}"
+                )
+        return dim
+
+    def forward(xp, tensors: Arrays, dim=0):
+        place = (slice(None),) * dim + (None,)
+        return xp.concatenate([a[place] for a in tensors], dim)
+
+    def vjp_tensors(F, grad, needs, dim):
+        return tuple([F.select(grad, dim, k) if need else None for k, need in enumerate(needs)])
+
+    def samples(make):
+        yield ([make(2, 3), make(2, 3)], 1), {}
+        yield ([make(), make()], 0), {}
+
+
+@composite()
+def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
+    """Tensors of one shape as the slices of one tensor along a new dimension.
+
+    Raises: RuntimeError for different shapes or an empty sequence, TypeError for what is no tensor.
+    """
+    return stack_(_list_of(tensors, "stack"), dim, out=out)
+
+
+@composite()
+def hstack(tensors, *, out=None) -> Tensor:
+    """Tensors side by side: along the first dimension for vectors, else along the second."""
+    tensors = atleast_1d(_several(tensors, "hstack"))
+    return cat(tensors, 0 if tensors[0]._array.ndim == 1 else 1, out=out)
+
+
+@composite(alias=["row_stack"])
+def vstack(tensors, *, out=None) -> Tensor:
+    """Tensors one below the other, vectors as rows."""
+    return cat(atleast_2d(_several(tensors, "vstack")), 0, out=out)
+
+
+@composite()
+def dstack(tensors, *, out=None) -> Tensor:
+    """Tensors one behind the other, along the third dimension."""
+    return cat(atleast_3d(_several(tensors, "dstack")), 2, out=out)
+
+
+@composite()
+def column_stack(tensors, *, out=None) -> Tensor:
+    """Tensors side by side, vectors as columns."""
+    tensors = _several(tensors, "column_stack")
+    return hstack([t if t._array.ndim > 1 else reshape(t, (t._array.size, 1)) for t in tensors], out=out)
+
+
+def _several(tensors, name: str) -> list:
+    tensors = _list_of(tensors, name)
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tensors
+
+
+@operator(promote=Promote.SAME, broadcast=False, exact=True, module=None, name="block_diag", node="BlockDiagBackward0")
+class block_diag_:
+    """The raw form of `block_diag`, on matrices."""
+
+    def forward(xp, tensors: Arrays):
+        rows, columns = sum([a.shape[0] for a in tensors]), sum([a.shape[1] for a in tensors])
+        whole = xp.zeros((rows, columns), tensors[0].dtype)
+        row = column = 0
+        for block in tensors:
+            whole[row : row + block.shape[0], column : column + block.shape[1]] = block
+            row, column = row + block.shape[0], column + block.shape[1]
+        return whole
+
+    def vjp_tensors(F, grad, needs, tensors_shape):
+        blocks, row, column = [], 0, 0
+        for need, (height, width) in zip(needs, tensors_shape, strict=True):
+            blocks.append(grad[row : row + height, column : column + width] if need else None)
+            row, column = row + height, column + width
+        return tuple(blocks)
+
+    def samples(make):
+        yield ([make(2, 3), make(1, 2)],), {}
+
+
+@composite()
+def block_diag(*tensors) -> Tensor:
+    """A matrix with the given ones along its diagonal and zeros elsewhere; vectors and numbers count as rows."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    for position, tensor in enumerate(tensors):
+        if tensor._array.ndim > 2:
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has {tensor._array.ndim} dimensions")
+    if not tensors:
+        from pellucid.ops.factories import zeros
+
+        return zeros(1, 0)
+    return block_diag_(list(atleast_2d(list(tensors))))
+
+

@@ -1,0 +1,386 @@
+"""Losses that compare an input with a target element by element: squared, absolute, Huber, cross-entropy of bits, divergences.
+
+Losses over classes are in losses_classes.py, those over pairs and triplets in losses_margin.py.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from pellucid.autograd.operator import Array, Index, Promote, composite, operator
+from pellucid.autograd.operator import tensors as T
+from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.checks import check_reduction, scalar_name
+
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss",
+    "legacy_reduction", "mse_loss", "poisson_nll_loss", "reduce_loss", "smooth_l1_loss",
+]  # fmt: skip
+
+
+def legacy_reduction(size_average, reduce, reduction: str) -> str:
+    """The reduction, from the old pair of switches if one of them is given; ValueError for an unknown name."""
+    if size_average is not None or reduce is not None:
+        chosen = "mean" if size_average is not False else "sum"
+        reduction = chosen if reduce is not False else "none"
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=3)
+    check_reduction(reduction)
+    return reduction
+
+
+def reduce_loss(loss: Tensor, reduction: str) -> Tensor:
+    """A loss of each element as one number, or as it is."""
+    check_reduction(reduction)
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
+
+
+def same_sizes(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both, broadcast to a common shape; with a warning if their shapes differ."""
+    if input._array.shape == target._array.shape:
+        return input, target
+    warnings.warn(
+        f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
+        "incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=3)  # fmt: skip
+    a, b = input._array.shape, target._array.shape
+    try:
+        shape = np.broadcast_shapes(a, b)
+    except ValueError:
+        for back in range(1, min(len(a), len(b)) + 1):
+            if a[-back] != b[-back] and 1 not in (a[-back], b[-back]):
+                raise RuntimeError(
+                    f"The size of tensor a ({a[-back]}) must match the size of tensor b ({b[-back]}) at non-singleton dimension "
+                    f"{max(len(a), len(b)) - back}: the loss got input {list(a)} and target {list(b)}"
+                ) from None
+    return input.expand(shape), target.expand(shape)
+
+
+def _require_float(input, kernel: str) -> None:
+    if input.dtype.kind not in "fcV":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(input)}': convert input and target with .float()")
+
+
+def _reduced(xp, loss, reduction: str):
+    if reduction == "none":
+        return loss
+    total = xp.add.reduce(loss, axis=None)
+    if reduction == "mean":
+        total = total / total.dtype.type(loss.size)
+    return total
+
+
+def _share(grad, reduction: str, shape: tuple):
+    """The gradient of each element's loss; for "mean" and "sum" a 0-d one that stands for all."""
+    if reduction != "mean":
+        return grad
+    count = math.prod(shape)
+    return grad * (1.0 / count if count else math.nan)
+
+
+# --- squared and absolute differences -------------------------------------------------------------------------------
+
+
+@operator(module=None, name="mse_loss", promote=Promote.SAME, broadcast=False)
+class _mse_loss:
+    """Squared difference of two tensors of one shape, reduced."""
+
+    def forward(xp, input: Array, target: Array, reduction: str):
+        _require_float(input, "mse_cpu")
+        loss = xp.subtract(input, target)
+        if reduction != "none" and loss.dtype.kind == "f":
+            flat = loss.reshape(-1)
+            total = xp.dot(flat, flat)
+            return total / total.dtype.type(loss.size) if reduction == "mean" else total
+        return _reduced(xp, loss * loss, reduction)
+
+    def vjp_input(F, grad, input, target, reduction, input_shape):
+        return (input - target) * (_share(grad, reduction, input_shape) * 2)
+
+    def vjp_target(F, grad, input, target, reduction, input_shape):
+        return (target - input) * (_share(grad, reduction, input_shape) * 2)
+
+    def samples(make):
+        for reduction in ("none", "mean", "sum"):
+            yield (make(3, 4), make(3, 4), reduction), {}
+
+
+def _weighted(loss: Tensor, weight: Tensor, reduction: str) -> Tensor:
+    """A loss of each element times its weight; the mean is over the sum of the weights."""
+    if weight._array.shape != loss._array.shape:
+        raise ValueError(f"Weights and input must have the same size: got weight {list(weight.shape)}, input {list(loss.shape)}")
+    loss = loss * weight
+    if reduction == "mean":
+        return loss.sum() / weight.sum()
+    return reduce_loss(loss, reduction)
+
+
+@composite(module="nn.functional")
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """Squared difference of input and target, averaged (or summed, or left as it is).
+
+    input, target: [*S], float. weight: [*S] or None. Returns a 0-d tensor, or [*S] for reduction "none".
+    Warns if the shapes differ and are broadcast. Raises: ValueError for an unknown reduction.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    input, target = same_sizes(input, target)
+    if weight is not None:
+        return _weighted(T.mse_loss(input, target, "none"), weight, reduction)
+    return T.mse_loss(input, target, reduction)
+
+
+@composite(module="nn.functional")
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """Absolute difference of input and target, averaged (or summed, or left as it is).
+
+    input, target: [*S]. weight: [*S] or None. Returns a 0-d tensor, or [*S] for reduction "none".
+    Warns if the shapes differ and are broadcast. Raises: ValueError for an unknown reduction.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    input, target = same_sizes(input, target)
+    loss = (input - target).abs()
+    return reduce_loss(loss, reduction) if weight is None else _weighted(loss, weight, reduction)
+
+
+@operator(module=None, name="smooth_l1_loss", promote=Promote.SAME, broadcast=False)
+class _smooth_l1_loss:
+    """0.5 d^2 / beta where |d| < beta, |d| - beta / 2 elsewhere, d = input - target; reduced."""
+
+    def forward(xp, input: Array, target: Array, reduction: str, beta: float):
+        _require_float(input, "smooth_l1_cpu")
+        size = xp.abs(input - target)
+        return _reduced(xp, xp.where(size < beta, (0.5 / beta) * size * size, size - 0.5 * beta), reduction)
+
+    def vjp_input(F, grad, input, target, reduction, input_shape, beta):
+        d = input - target
+        return F.where(F.abs(d) < beta, d * (1 / beta), F.sign(d)) * _share(grad, reduction, input_shape)
+
+    def vjp_target(F, grad, input, target, reduction, input_shape, beta):
+        d = target - input
+        return F.where(F.abs(d) < beta, d * (1 / beta), F.sign(d)) * _share(grad, reduction, input_shape)
+
+    def samples(make):
+        for reduction in ("none", "mean", "sum"):
+            yield (make(3, 4), make(3, 4), reduction, 1.0), {}
+        yield (make(3, 4), make(3, 4), "mean", 0.5), {}
+
+
+@composite(module="nn.functional")
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """Squared difference near zero, absolute difference beyond `beta`: 0.5 d^2 / beta or |d| - beta / 2.
+
+    input, target: [*S], float. Returns a 0-d tensor, or [*S] for reduction "none".
+    Raises: ValueError for an unknown reduction, RuntimeError for a negative beta. Source: Girshick, Fast R-CNN, 2015.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    input, target = same_sizes(input, target)
+    if beta < 0:
+        raise RuntimeError(f"smooth_l1_loss does not support negative values for beta. Got {beta}")
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    return T.smooth_l1_loss(input, target, reduction, float(beta))
+
+
+@operator(module=None, name="huber_loss", promote=Promote.SAME, broadcast=False)
+class _huber_loss:
+    """0.5 d^2 where |d| <= delta, delta (|d| - delta / 2) elsewhere, d = input - target; reduced."""
+
+    def forward(xp, input: Array, target: Array, reduction: str, delta: float):
+        _require_float(input, "huber_cpu")
+        size = xp.abs(input - target)
+        return _reduced(xp, xp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
+
+    def vjp_input(F, grad, input, target, reduction, input_shape, delta):
+        d = input - target
+        return F.where(F.abs(d) <= delta, d, F.sign(d) * delta) * _share(grad, reduction, input_shape)
+
+    def vjp_target(F, grad, input, target, reduction, input_shape, delta):
+        d = target - input
+        return F.where(F.abs(d) <= delta, d, F.sign(d) * delta) * _share(grad, reduction, input_shape)
+
+    def samples(make):
+        for reduction in ("none", "mean", "sum"):
+            yield (make(3, 4), make(3, 4), reduction, 1.0), {}
+
+
+@composite(module="nn.functional")
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """Squared difference near zero, linear beyond `delta`: 0.5 d^2 or delta (|d| - delta / 2).
+
+    input, target: [*S], float. weight: [*S] or None. Returns a 0-d tensor, or [*S] for reduction "none".
+    Raises: ValueError for an unknown reduction, RuntimeError for a delta that is not positive. Source: Huber, 1964.
+    """
+    check_reduction(reduction)
+    input, target = same_sizes(input, target)
+    if delta <= 0:
+        raise RuntimeError(f"huber_loss does not support non-positive values for delta. Got {delta}")
+    if weight is not None:
+        return _weighted(T.huber_loss(input, target, "none", float(delta)), weight, reduction)
+    return T.huber_loss(input, target, reduction, float(delta))
+
+
+# --- cross-entropy of bits ------------------------------------------------------------------------------------------
+
+
+def _in_unit_interval(array, name: str) -> None:
+    if array.size and not bool(((array >= 0) & (array <= 1)).all()):
+        raise RuntimeError(f"all elements of {name} should be between 0 and 1: they range from {array.min()} to {array.max()}")
+
+
+@operator(module=None, name="binary_cross_entropy")
+class _binary_cross_entropy:
+    """-(t log x + (1 - t) log(1 - x)), logarithms bounded below by -100, times a weight, reduced."""
+
+    def forward(xp, input: Array, target: Array, weight: Index | None = None, reduction: str = "mean"):
+        _in_unit_interval(input, "input")
+        _in_unit_interval(target, "target")
+        loss = (target - 1) * xp.maximum(xp.log1p(-input), -100) - target * xp.maximum(xp.log(input), -100)
+        return _reduced(xp, loss if weight is None else loss * weight, reduction)
+
+    def vjp_input(F, grad, input, target, weight, reduction, input_shape):
+        spread = (1 - input) * input
+        share = _share(grad, reduction, input_shape) * (input - target) / F.where(spread > 1e-12, spread, 1e-12)
+        return share if weight is None else share * weight
+
+    def vjp_target(F, grad, input, weight, reduction, input_shape):
+        share = (F.log(1 - input) - F.log(input)) * _share(grad, reduction, input_shape)
+        return share if weight is None else share * weight
+
+    def samples(make):
+        for reduction in ("none", "mean", "sum"):
+            yield (make(3, 4, low=0.1, high=0.9), make(3, 4, low=0.1, high=0.9), None, reduction), {}
+        yield (make(3, 4, low=0.1, high=0.9), make(3, 4, low=0.1, high=0.9), make(4), "mean"), {}
+
+
+@composite(module="nn.functional")
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """Cross-entropy of probabilities with target probabilities: -(t log x + (1 - t) log(1 - x)).
+
+    input, target: [*S] in [0, 1], of one float dtype. weight: broadcastable to [*S]. Logarithms are bounded below by -100.
+    Returns a 0-d tensor, or [*S] for reduction "none".
+    Raises: ValueError for two shapes, RuntimeError for values outside [0, 1] or two dtypes.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if input._array.shape != target._array.shape:
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please "
+            "ensure they have the same size."
+        )
+    if target._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            f"Found dtype {scalar_name(target._array)} but expected {scalar_name(input._array)}: convert the target with .to(input.dtype)"
+        )
+    return T.binary_cross_entropy(input, target, weight, reduction)
+
+
+@operator(module=None, name="binary_cross_entropy_with_logits", promote=Promote.SAME, broadcast=False)
+class _binary_cross_entropy_with_logits:
+    """-(p t log s(x) + (1 - t) log(1 - s(x))), s the logistic function, times a weight, reduced; p weighs positive targets."""
+
+    def forward(xp, input: Array, target: Array, weight: Index | None, pos_weight: Index | None = None, reduction: str = "mean"):
+        softplus = xp.log1p(xp.exp(-xp.abs(input))) + xp.maximum(-input, 0)  # -log s(x), without overflow
+        if pos_weight is not None:
+            softplus *= (pos_weight - 1) * target + 1
+        loss = (1 - target) * input + softplus
+        return _reduced(xp, loss if weight is None else loss * weight, reduction)
+
+    def vjp_input(F, grad, input, target, weight, pos_weight, reduction, input_shape):
+        positive = target if pos_weight is None else target * pos_weight
+        slope = F.sigmoid(input) - target if pos_weight is None else (positive + 1 - target) * F.sigmoid(input) - positive
+        slope = slope * _share(grad, reduction, input_shape)
+        return slope if weight is None else slope * weight
+
+    def vjp_target(F, grad, input, weight, pos_weight, reduction, input_shape):
+        slope = -input
+        if pos_weight is not None:
+            slope = F.log(F.sigmoid(-input)) - pos_weight * F.log(F.sigmoid(input))
+        slope = slope * _share(grad, reduction, input_shape)
+        return slope if weight is None else slope * weight
+
+    def samples(make):
+        for reduction in ("none", "mean", "sum"):
+            yield (make(3, 4), make(3, 4, low=0, high=1), None, None, reduction), {}
+        yield (make(3, 4), make(3, 4, low=0, high=1), make(4), make(4, low=0.5), "mean"), {}
+
+
+@composite(module=("nn.functional", "torch"))
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+    """Cross-entropy of the probabilities sigmoid(input) with target probabilities, without overflow.
+
+    input, target: [*S], float. weight, pos_weight: broadcastable to [*S]; the second multiplies the term of positive targets.
+    Returns a 0-d tensor, or [*S] for reduction "none". Raises: ValueError for two shapes.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if input._array.shape != target._array.shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    if target._array.dtype.kind in "iub":
+        raise RuntimeError(
+            f"result type {scalar_name(input._array)} can't be cast to the desired output type {scalar_name(target._array)}: "
+            "convert the target with .float()"
+        )
+    return T.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
+
+
+# --- divergences ----------------------------------------------------------------------------------------------------
+
+
+@composite(module="nn.functional")
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """Kullback-Leibler divergence, term by term: t (log t - input), the input being log-probabilities.
+
+    input, target: [*S] (broadcast); the target holds probabilities, or their logarithms with `log_target`.
+    Returns a 0-d tensor (for "batchmean" the sum over the first size), or [*S] for reduction "none".
+    """
+    if reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by "
+            "the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as "
+            "'batchmean' in the next major release.", stacklevel=2)  # fmt: skip
+    batch = reduction == "batchmean"
+    reduction = "sum" if batch else legacy_reduction(size_average, reduce, reduction)
+    loss = target.exp() * (target - input) if log_target else T.xlogy(target, target) - target * input
+    loss = reduce_loss(loss, reduction)
+    return loss / input.size(0) if batch and input.dim() else loss
+
+
+@composite(module=("nn.functional", "torch"))
+def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+    """Negative log-likelihood of counts that are Poisson distributed: rate - target log(rate).
+
+    input: [*S], the rate or (log_input) its logarithm. target: [*S]. `full` adds Stirling's approximation of log(target!).
+    Returns a 0-d tensor, or [*S] for reduction "none". Raises: ValueError for an unknown reduction.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + stirling.masked_fill(target <= 1, 0)
+    return reduce_loss(loss, reduction)
+
+
+@composite(module="nn.functional")
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """Negative log-likelihood of normally distributed targets: 0.5 (log var + (input - target)^2 / var).
+
+    input, target: [*S] (broadcast). var: [*S], [*S without the last], [*S with a last 1] or a number; bounded below by `eps`,
+    which the gradient does not see. Returns a 0-d tensor, or [*S] for reduction "none".
+    Raises: ValueError for a negative or badly shaped variance, or an unknown reduction.
+    """
+    if not isinstance(var, Tensor):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = wrap(np.full_like(input._array, var))
+    if var.size() != input.size():
+        if tuple(input.size())[:-1] == tuple(var.size()):
+            var = var.unsqueeze(-1)
+        elif not (input.dim() == var.dim() and tuple(input.size())[:-1] == tuple(var.size())[:-1] and var.size(-1) == 1):
+            raise ValueError(f"var is of incorrect size: {list(var.shape)} for input {list(input.shape)}")
+    check_reduction(reduction)
+    if bool((var._array < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    bounded = var + wrap(np.maximum(eps - var._array, 0).astype(var._array.dtype))
+    loss = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return reduce_loss(loss, reduction)

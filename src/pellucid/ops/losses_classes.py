@@ -1,0 +1,303 @@
+"""Losses over classes: negative log-likelihood, cross-entropy, and the margin losses of several classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pellucid.autograd.operator import Array, Index, composite, operator
+from pellucid.autograd.operator import tensors as T
+from pellucid.core.tensor import Tensor
+from pellucid.ops.checks import check_reduction, scalar_name
+from pellucid.ops.losses import legacy_reduction, reduce_loss
+from pellucid.ops.softmax import log_softmax
+
+__all__ = ["cross_entropy", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss"]
+
+
+# --- negative log-likelihood ----------------------------------------------------------------------------------------
+
+
+def _check_nll(input, target, weight) -> None:
+    if target.dtype not in (np.int64, np.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target)}. Convert the target with .long()")
+    if input.dtype.kind not in "fV":
+        raise NotImplementedError(f"\"nll_loss_out_frame\" not implemented for '{scalar_name(input)}': convert the input with .float()")
+    if input.ndim <= 2 and target.ndim > 1:
+        raise RuntimeError(
+            f"0D or 1D target tensor expected, multi-target not supported: input has shape {list(input.shape)}, target {list(target.shape)}"
+        )
+    classes = input.shape[min(1, input.ndim - 1)]
+    if weight is not None and weight.shape != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+            f"{list(weight.shape)}"
+        )
+    if weight is not None and weight.dtype != input.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(input)} but found {scalar_name(weight)}: convert the weight")
+
+
+def _picked(xp, target, weight, shape: tuple, dtype, ignore_index: int):
+    """Of each target the class to pick, as an index with the shape of the input but one class, and its weight (or None)."""
+    axis = min(1, len(shape) - 1)
+    index = xp.expand_dims(target if target.dtype == np.int64 else target.astype(np.int64), axis)
+    if len(shape) == 1:
+        index = index.reshape(1)
+    weights = None if weight is None else weight
+    ignored = index == ignore_index
+    if ignored.any():
+        index = xp.where(ignored, 0, index)
+        weights = xp.ones(shape[axis], dtype) if weights is None else weights
+    _in_range(target, index, shape[axis])
+    if weights is None:
+        return axis, index, None
+    return axis, index, xp.where(ignored, 0, weights[index]).astype(dtype, copy=False)
+
+
+def _in_range(target, index, classes: int) -> None:
+    if index.size and (index.min() < 0 or index.max() >= classes):
+        bad = index[(index < 0) | (index >= classes)].flat[0]
+        raise IndexError(f"Target {bad} is out of bounds. Classes are numbered 0 to {classes - 1}; target has shape {list(target.shape)}")
+
+
+@operator(module=None, name="nll_loss", exact=True)
+class _nll_loss:
+    """-input at each target's class, weighted, reduced; "mean" divides by the sum of the weights.
+
+    input: [N, C], [C] or [N, C, *S]; target: [N], [] or [N, *S].
+    """
+
+    def forward(xp, input: Array, target: Index, weight: Index | None = None, reduction: str = "mean", ignore_index: int = -100):
+        _check_nll(input, target, weight)
+        axis, index, weights = _picked(xp, target, weight, input.shape, input.dtype, ignore_index)
+        if input.ndim == 2:
+            loss = input[xp.arange(input.shape[0]), index[:, 0]].reshape(-1, 1)
+        else:
+            loss = xp.take_along_axis(input, index, axis)
+        loss = -loss if weights is None else -loss * weights
+        if reduction == "none":
+            return loss.reshape(target.shape)
+        total = xp.add.reduce(loss, axis=None)
+        if reduction == "mean":
+            total = total / total.dtype.type(loss.size if weights is None else xp.add.reduce(weights, axis=None))
+        return total
+
+    def vjp_input(F, grad, target, weight, input_shape, input_dtype, reduction, ignore_index):
+        return F.nll_loss_backward(grad, target, weight, input_shape, input_dtype, reduction, ignore_index)
+
+    def samples(make):
+        for reduction in ("none", "mean", "sum"):
+            yield (make(4, 3), make.integers(4, high=3), None, reduction, 1), {}
+            yield (make(4, 3), make.integers(4, high=3), make(3, low=0.5), reduction, -100), {}
+        yield (make(2, 3, 2, 2), make.integers(2, 2, 2, high=3), None, "mean", -100), {}
+        yield (make(3), make.integers(high=3), None, "mean", -100), {}
+
+
+@operator(module=None, exact=True)
+class nll_loss_backward:
+    """The gradient of `nll_loss`'s input: minus weight times grad at each target's class, zero elsewhere."""
+
+    def forward(xp, input: Array, target: Index, weight: Index | None = None, shape: tuple = (), dtype=None,
+                reduction: str = "mean", ignore_index: int = -100):
+        axis, index, weights = _picked(xp, target, weight, shape, dtype, ignore_index)
+        share = -input if reduction != "none" else -input.reshape(index.shape)
+        if reduction == "mean":
+            share = share / share.dtype.type(index.size if weights is None else xp.add.reduce(weights, axis=None))
+        if weights is not None:
+            share = share * weights
+        whole = xp.zeros(shape, input.dtype)
+        if len(shape) == 2:
+            whole[xp.arange(shape[0]), index[:, 0]] = share if not share.ndim else share[:, 0]
+        else:
+            xp.put_along_axis(whole, index, share, axis)
+        return whole
+
+    def vjp_input(F, grad, target, weight, reduction, ignore_index):
+        return F.nll_loss(grad, target, weight, reduction, ignore_index)
+
+    def samples(make):
+        yield (make(4), make.integers(4, high=3), None, (4, 3), np.float64, "none", 1), {}
+        yield (make(), make.integers(4, high=3), make(3, low=0.5), (4, 3), np.float64, "mean", -100), {}
+
+
+def _check_batch(input: Tensor, target: Tensor) -> None:
+    a, b = input._array, target._array
+    if not a.ndim:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if a.ndim > 1 and (not b.ndim or a.shape[0] != b.shape[0]) and not (b.ndim == 0 and a.ndim == 1):
+        got = b.shape[0] if b.ndim else 1
+        raise ValueError(
+            f"Expected input batch_size ({a.shape[0]}) to match target batch_size ({got}): input has shape {list(a.shape)}, target {list(b.shape)}"
+        )
+    if a.ndim == 3 and b.shape != (a.shape[0], a.shape[2]):
+        raise RuntimeError(f"Expected target size {[a.shape[0], a.shape[2]]}, got {list(b.shape)}")
+    if a.ndim > 3 and b.ndim == a.ndim - 1 and (a.shape[0], *a.shape[2:]) != b.shape:
+        raise RuntimeError(f"size mismatch (got input: {list(a.shape)} , target: {list(b.shape)}")
+    if a.ndim > 3 and b.ndim != a.ndim - 1:
+        raise RuntimeError(f"only batches of spatial targets supported ({a.ndim - 1}D tensors) but got targets of dimension: {b.ndim}")
+
+
+@composite(module="nn.functional")
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """Negative log-likelihood: minus the log-probability of each target's class.
+
+    input: [N, C], [C] or [N, C, *S], log-probabilities; target: [N], [] or [N, *S], int64 class numbers; weight: [C] or None.
+    Targets equal to `ignore_index` count nothing. Returns a 0-d tensor (the mean is over the sum of the weights), or the
+    target's shape for reduction "none".
+    Raises: IndexError for a class that is not there, ValueError or RuntimeError for shapes and dtypes that do not fit.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    _check_batch(input, target)
+    return T.nll_loss(input, target, weight, reduction, ignore_index)
+
+
+@composite(module="nn.functional")
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+    """Cross-entropy of softmax(input) with target classes or target probabilities.
+
+    input: [N, C], [C] or [N, C, *S], scores; target: int64 class numbers [N], [] or [N, *S], or probabilities of the input's
+    shape; weight: [C] or None. Targets equal to `ignore_index` count nothing. `label_smoothing` mixes each target with the
+    uniform distribution. Returns a 0-d tensor, or one value for each target for reduction "none".
+    Raises: IndexError for a class that is not there, ValueError or RuntimeError for shapes and dtypes that do not fit.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    axis = min(1, input._array.ndim - 1)
+    if input._array.shape == target._array.shape and input._array.ndim:
+        return _cross_entropy_probabilities(input, target, weight, ignore_index, reduction, label_smoothing)
+    _check_batch(input, target)
+    scores = log_softmax(input, axis)
+    if not label_smoothing:
+        return T.nll_loss(scores, target, weight, reduction, ignore_index)
+    return _smoothed(scores, target, weight, ignore_index, reduction, label_smoothing, axis)
+
+
+def _cross_entropy_probabilities(input, target, weight, ignore_index, reduction, label_smoothing):
+    if not target.is_floating_point():
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {scalar_name(target._array)}")
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    axis = min(1, input._array.ndim - 1)
+    classes = input._array.shape[axis]
+    _check_class_weight(weight, classes)
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    loss = log_softmax(input, axis) * target
+    if weight is not None:
+        loss = loss * _along(weight, axis, input._array.ndim)
+    if reduction == "none":
+        return -loss.sum(axis)
+    total = -loss.sum()
+    batch = input._array.size // classes if classes else 0
+    return total / batch if reduction == "mean" and input._array.ndim > 1 else total
+
+
+def _check_class_weight(weight, classes: int) -> None:
+    if weight is not None and weight._array.shape != (classes,):
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "
+            f"of shape: {list(weight.shape)}"
+        )
+
+
+def _along(weight: Tensor, axis: int, ndim: int) -> Tensor:
+    return weight.reshape([-1 if i == axis else 1 for i in range(ndim)])
+
+
+def _smoothed(scores, target, weight, ignore_index, reduction, smoothing: float, axis: int):
+    """(1 - s) times the loss of the target class and s times the mean loss of all classes."""
+    classes = scores._array.shape[axis]
+    hard = T.nll_loss(scores, target, weight, reduction, ignore_index)
+    weighted = scores if weight is None else scores * _along(weight, axis, scores._array.ndim)
+    smooth = -weighted.sum(axis)
+    ignored = target == ignore_index
+    smooth = smooth.masked_fill(ignored, 0)
+    if reduction == "mean":
+        if weight is None:
+            smooth = smooth.sum() / (target._array.size - int(ignored._array.sum()))
+        else:
+            chosen = weight[target.masked_fill(ignored, 0)].masked_fill(ignored, 0)
+            smooth = smooth.sum() / chosen.sum()
+    elif reduction == "sum":
+        smooth = smooth.sum()
+    return hard * (1 - smoothing) + smooth * (smoothing / classes)
+
+
+# --- margins --------------------------------------------------------------------------------------------------------
+
+
+@composite(module="nn.functional")
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """Sum over other classes of max(0, margin - x[target] + x[class])^p, over the number of classes.
+
+    input: [N, C] or [C]; target: [N] or [], int64; weight: [C] or None. Returns a 0-d tensor, or [N] for reduction "none".
+    Raises: ValueError for p other than 1 or 2, RuntimeError for shapes that do not fit.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    if input.dim() not in (1, 2) or 0 in tuple(input.shape)[1:] or (input.dim() == 1 and not input.numel()):
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
+    batch = input.size(0) if input.dim() == 2 else 1
+    if target.dim() > 1 or target.numel() != batch:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "
+            f"target size [{batch}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
+        )
+    x = input if input.dim() == 2 else input.unsqueeze(0)
+    classes = x.size(1)
+    if weight is not None and weight.numel() != classes:
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+    index = target.reshape(-1, 1)
+    _in_range(target._array, target._array, classes)
+    loss = T.relu(margin - x.gather(1, index) + x)
+    loss = loss if p == 1 else loss * loss
+    if weight is not None:
+        loss = loss * weight[index]
+    loss = loss.scatter(1, index, 0).sum(1) / classes
+    return reduce_loss(loss if input.dim() == 2 or reduction != "none" else loss.squeeze(0), reduction)
+
+
+@composite(module="nn.functional")
+def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """Sum over target classes t and other classes c of max(0, 1 - x[t] + x[c]), over the number of classes.
+
+    input: [N, C] or [C]; target: the same shape, int64, class numbers up to the first -1. Returns a 0-d tensor, or [N].
+    Raises: RuntimeError for shapes that do not fit or classes that are not there.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if input._array.ndim > 2 or (input._array.ndim == 2 and not input._array.shape[1]) or input._array.shape == (0,):
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
+    if target._array.shape != input._array.shape and not (input._array.size == target._array.size == 1):
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    x = input.reshape(-1, input.size(-1) if input.dim() else 1)
+    labels = target._array.reshape(x.shape)
+    if labels.size and (labels.min() < -1 or labels.max() >= x.size(1)):
+        raise RuntimeError(f"multilabel_margin_loss: targets must be between -1 and {x.size(1) - 1}, got {labels.min()} to {labels.max()}")
+    present = np.cumprod(labels >= 0, axis=1).astype(bool)
+    is_target = np.zeros(labels.shape, bool)
+    rows = np.broadcast_to(np.arange(len(labels))[:, None], labels.shape)
+    is_target[rows[present], labels[present]] = True
+    counted = present[:, :, None] & ~is_target[:, None, :]
+    from pellucid.core.tensor import wrap
+
+    chosen = x.gather(1, wrap(np.where(present, labels, 0)))
+    loss = T.relu(1 - chosen.unsqueeze(2) + x.unsqueeze(1)) * wrap(counted.astype(x._array.dtype))
+    loss = loss.sum((1, 2)) / x.size(1)
+    return reduce_loss(loss if input.dim() == 2 or reduction != "none" else loss.squeeze(0), reduction)
+
+
+@composite(module="nn.functional")
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """Mean over classes of the binary cross-entropy of sigmoid(input) with the target.
+
+    input, target: [N, C] (or [*S, C]); weight: broadcastable. Returns a 0-d tensor, or [*S] for reduction "none".
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    loss = -(target * T.logsigmoid(input) + (1 - target) * T.logsigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    return reduce_loss(loss.mean(-1), reduction)

@@ -1,0 +1,377 @@
+"""Normalisation: batch, layer, group, instance, RMS and local response normalisation, and `normalize`.
+
+All of the first four subtract a mean over some dimensions and divide by the deviation over the same dimensions; one fused
+operator does that, and its gradient is an operator with a derivative of its own.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pellucid.autograd.operator import Array, Index, composite, operator
+from pellucid.autograd.operator import tensors as T
+from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.checks import scalar_name
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
+
+
+# --- the fused operators --------------------------------------------------------------------------------------------
+
+
+def _sum_to(F, grad, shape):
+    return grad if tuple(grad.shape) == shape else F.sum_to_size(grad, shape)
+
+
+def _normalised(xp, input, mean, rstd):
+    made = input - mean
+    made *= rstd
+    return made
+
+
+@operator(module=None, name="normalised", node="NativeLayerNormBackward0")
+class normalised:
+    """(input - mean) * rstd * weight + bias, where `mean` and `rstd` are the input's own over `dims`.
+
+    input: [*S]; weight, bias: broadcastable to [*S], or None; mean, rstd: [*S with ones for dims].
+    Derivative: ρ (h - m(h) - x̂ m(h x̂)), h being weight * grad, x̂ the normalised input, m the mean over `dims`
+    (Ioffe and Szegedy, Batch normalization, 2015).
+    """
+
+    def forward(xp, input: Array, weight: Array | None = None, bias: Array | None = None, mean: Index | None = None,
+                rstd: Index | None = None, dims: tuple = ()):  # fmt: skip
+        if weight is not None and weight.size < rstd.size * 4:  # one factor and one term for a channel
+            scale = rstd * weight
+            made = input * scale
+            made += (-mean) * scale if bias is None else bias - mean * scale
+            return made
+        made = _normalised(xp, input, mean, rstd)
+        if weight is not None:
+            made *= weight
+        if bias is not None:
+            made += bias
+        return made
+
+    def vjp_input(F, grad, input, weight, mean, rstd, dims):
+        return F.normalised_backward(grad, input, weight, mean, rstd, dims)
+
+    def vjp_weight(F, grad, input, weight_shape, mean, rstd, dims):
+        return _sum_to(F, grad * F.normalised(input, None, None, mean, rstd, dims), weight_shape)
+
+    def vjp_bias(F, grad, bias_shape):
+        return _sum_to(F, grad, bias_shape)
+
+    def samples(make):
+        x = make(4, 3)
+        yield (x, make(3), make(3), *_moments(x, (0,), 1e-5)[:2], (0,)), {}
+        yield (x, make(3), None, *_moments(x, (1,), 1e-5)[:2], (1,)), {}
+
+
+@operator(module=None, name="normalised_backward", node="NativeLayerNormBackwardBackward0")
+class normalised_backward:
+    """The gradient of `normalised`'s input: ρ (h - m(h) - x̂ m(h x̂)), h = input * weight.
+
+    input is the gradient of the result, `image` what was normalised. In h this is a symmetric linear map N, so its own
+    transpose. In the image, with v the incoming gradient, A = m(v h) - m(v) m(h), B = m(v x̂), C = m(h x̂):
+    -ρ^2 x̂ (A - B C) - ρ (C N(v) + B N(h)), from dρ = -ρ^2 m(x̂ dx) and dx̂ = N(dx).
+    """
+
+    def forward(xp, input: Array, image: Array, weight: Array | None = None, mean: Index | None = None,
+                rstd: Index | None = None, dims: tuple = ()):  # fmt: skip
+        unit = _normalised(xp, image, mean, rstd)
+        scaled = input if weight is None else input * weight
+        count = scaled.dtype.type(math.prod(image.shape[d] for d in dims))
+        total = xp.add.reduce(scaled, axis=dims, keepdims=True)
+        along = xp.add.reduce(scaled * unit, axis=dims, keepdims=True)
+        unit *= along / count
+        made = scaled - total / count
+        made -= unit
+        made *= rstd
+        return made
+
+    def vjp_input(F, grad, image, weight, mean, rstd, dims):
+        back = F.normalised_backward(grad, image, None, mean, rstd, dims)
+        return back if weight is None else back * weight
+
+    def vjp_weight(F, grad, input, image, weight_shape, mean, rstd, dims):
+        return _sum_to(F, input * F.normalised_backward(grad, image, None, mean, rstd, dims), weight_shape)
+
+    def vjp_image(F, grad, input, image, weight, mean, rstd, dims):
+        h = input if weight is None else input * weight
+        unit = F.normalised(image, None, None, mean, rstd, dims)
+        a = F.mean_dim(grad * h, dims, True) - F.mean_dim(grad, dims, True) * F.mean_dim(h, dims, True)
+        b, c = F.mean_dim(grad * unit, dims, True), F.mean_dim(h * unit, dims, True)
+        back = F.normalised_backward(grad, image, None, mean, rstd, dims) * c
+        back = back + F.normalised_backward(h, image, None, mean, rstd, dims) * b
+        return -(rstd * rstd) * unit * (a - b * c) - rstd * back
+
+
+@operator(module=None, name="normalised_fixed", node="NativeBatchNormBackward0")
+class normalised_fixed:
+    """(input - mean) * rstd * weight + bias with given statistics, which do not depend on the input."""
+
+    def forward(xp, input: Array, weight: Array | None = None, bias: Array | None = None, mean: Index | None = None,
+                rstd: Index | None = None):  # fmt: skip
+        scale = rstd if weight is None else rstd * weight
+        made = input * scale
+        made += (-mean) * scale if bias is None else bias - mean * scale
+        return made
+
+    def vjp_input(F, grad, weight, rstd):
+        return grad * (rstd if weight is None else rstd * weight)
+
+    def vjp_weight(F, grad, input, weight_shape, mean, rstd):
+        return _sum_to(F, grad * ((input - mean) * rstd), weight_shape)
+
+    def vjp_bias(F, grad, bias_shape):
+        return _sum_to(F, grad, bias_shape)
+
+    def samples(make):
+        yield (make(4, 3), make(3), make(3), make(3), make(3, low=0.5)), {}
+
+
+def _moments(x: np.ndarray, dims: tuple, eps: float):
+    """Mean, 1 / deviation and variance over `dims`, dimensions kept; computed in float32 at least."""
+    if x.dtype.itemsize < 4:
+        x = x.astype(np.float32)
+    count = math.prod(x.shape[d] for d in dims)
+    with np.errstate(all="ignore"):
+        mean = np.add.reduce(x, axis=dims, keepdims=True)
+        mean /= x.dtype.type(count)
+        away = x - mean
+        np.multiply(away, away, out=away)
+        var = np.add.reduce(away, axis=dims, keepdims=True)
+        var /= x.dtype.type(count)
+        rstd = 1 / np.sqrt(var + x.dtype.type(eps))
+    return mean, rstd, var
+
+
+def _normalise(input: Tensor, weight, bias, dims: tuple, eps: float):
+    """`normalised` by the input's own statistics over `dims`."""
+    mean, rstd, _ = _moments(input._array, dims, eps)
+    return T.normalised(input, weight, bias, wrap(mean), wrap(rstd), dims)
+
+
+def _require_float(input: Tensor, kernel: str) -> None:
+    if input._array.dtype.kind not in "fV":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(input._array)}': convert the input with .float()")
+
+
+# --- batch and instance ---------------------------------------------------------------------------------------------
+
+
+def _check_channel_vectors(channels: int, **vectors) -> None:
+    for name, vector in vectors.items():
+        if vector is not None and vector._array.size != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {vector._array.size}")
+
+
+def _check_batch(function: str, input: Tensor) -> None:
+    shape = input._array.shape
+    if math.prod(shape) // max(shape[1], 1) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}: {function} needs "
+                         "several values for a channel. Use a larger batch, or eval().")  # fmt: skip
+
+
+def _update(running: Tensor, batch: np.ndarray, momentum: float) -> None:
+    """running = (1 - momentum) * running + momentum * batch, in place."""
+    old = running._array
+    with np.errstate(all="ignore"):
+        old[...] = old * old.dtype.type(1 - momentum) + batch.reshape(old.shape).astype(old.dtype) * old.dtype.type(momentum)
+    running._bump_version()
+
+
+@composite(module="nn.functional")
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    """Each channel normalised over batch and places: (x - mean) / sqrt(var + eps) * weight + bias.
+
+    input: [N, C, *S], float; running_mean, running_var, weight, bias: [C] or None. In training the batch's own statistics
+    are used (variance divided by the count), and the running ones, if given, move towards them by `momentum` (variance
+    divided by the count less one). Otherwise the running ones are used. Returns [N, C, *S].
+    Raises: ValueError for one value a channel in training, RuntimeError for vectors of another length.
+    Source: Ioffe and Szegedy, Batch normalization, 2015.
+    """
+    _require_float(input, "batch_norm")
+    if training:
+        if input._array.ndim < 2:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}: expected [N, C, ...]")
+        _check_batch("batch_norm", input)
+    elif running_mean is None or running_var is None:
+        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    channels = input._array.shape[1] if input._array.ndim > 1 else input._array.shape[-1]
+    _check_channel_vectors(channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    dims = tuple(d for d in range(input._array.ndim) if d != 1)
+    shape = tuple(channels if d == 1 else 1 for d in range(input._array.ndim))
+    if len(shape) > 2:
+        weight, bias = (v if v is None else v.reshape(shape) for v in (weight, bias))
+    if not training:
+        with np.errstate(all="ignore"):
+            variance = running_var._array.reshape(shape)
+            rstd = 1 / np.sqrt(variance + variance.dtype.type(eps))
+        return T.normalised_fixed(input, weight, bias, wrap(running_mean._array.reshape(shape)), wrap(rstd))
+    mean, rstd, var = _moments(input._array, dims, eps)
+    if running_mean is not None:
+        _update(running_mean, mean, momentum)
+    if running_var is not None:
+        count = input._array.size // max(channels, 1)
+        _update(running_var, var * var.dtype.type(count / max(count - 1, 1)), momentum)
+    return T.normalised(input, weight, bias, wrap(mean), wrap(rstd), dims)
+
+
+@composite(module="nn.functional")
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
+    """Each channel of each image normalised over its places; see `batch_norm`.
+
+    input: [N, C, *S], float; the vectors: [C] or None. `use_input_stats` False takes the running statistics. Returns [N, C, *S].
+    Raises: ValueError for images of one place, RuntimeError for vectors of another length.
+    Source: Ulyanov and others, Instance normalization, 2016.
+    """
+    _require_float(input, "instance_norm")
+    shape = input._array.shape
+    if use_input_stats and math.prod(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats=False")
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    _check_channel_vectors(shape[1], running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    dims = tuple(range(2, len(shape)))
+    ones = (1,) * len(dims)
+    weight, bias = (v if v is None else v.reshape(shape[1], *ones) for v in (weight, bias))
+    mean, rstd, var = _moments(input._array, dims, eps)
+    if running_mean is not None:
+        _update(running_mean, mean.mean(axis=0), momentum)
+    if running_var is not None:
+        count = math.prod(shape[2:])
+        _update(running_var, var.mean(axis=0) * var.dtype.type(count / max(count - 1, 1)), momentum)
+    return T.normalised(input, weight, bias, wrap(mean), wrap(rstd), dims)
+
+
+# --- layer, group, RMS ----------------------------------------------------------------------------------------------
+
+
+def _check_normalized_shape(input: Tensor, normalized_shape, weight, bias=None) -> tuple:
+    size = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not size:
+        raise RuntimeError(f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+                           f"normalized_shape = {list(size)}")  # fmt: skip
+    for name, vector in (("weight", weight), ("bias", bias)):
+        if vector is not None and vector._array.shape != size:
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                               f"{list(vector.shape)} and normalized_shape = {list(size)}")  # fmt: skip
+    if input._array.shape[-len(size) :] != size:
+        raise RuntimeError(f"Given normalized_shape={list(size)}, expected input with shape [*, {', '.join(map(str, size))}], but got "
+                           f"input of size{list(input.shape)}")  # fmt: skip
+    return tuple(range(input._array.ndim - len(size), input._array.ndim))
+
+
+@composite(module="nn.functional", name="layer_norm")
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """The last dimensions normalised together: (x - mean) / sqrt(var + eps) * weight + bias.
+
+    input: [*S, *normalized_shape], float; weight, bias: [*normalized_shape] or None. Returns the input's shape.
+    Raises: RuntimeError for shapes that do not fit. Source: Ba and others, Layer normalization, 2016.
+    """
+    dims = _check_normalized_shape(input, normalized_shape, weight, bias)
+    _require_float(input, "LayerNormKernelImpl")
+    if weight is not None and weight._array.dtype != input._array.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(input._array)} but found {scalar_name(weight._array)}: layer_norm got "
+                           "an input and a weight of two dtypes")  # fmt: skip
+    return _normalise(input, weight, bias, dims, eps)
+
+
+@composite(module="torch", name="layer_norm")
+def torch_layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
+    """`nn.functional.layer_norm`."""
+    return layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+@composite(module=("nn.functional", "torch"))
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """The last dimensions divided by their root mean square: x / sqrt(mean(x^2) + eps) * weight.
+
+    input: [*S, *normalized_shape]; weight: [*normalized_shape] or None; eps: the dtype's epsilon if None.
+    Returns the input's shape. Raises: RuntimeError for shapes that do not fit.
+    Source: Zhang and Sennrich, Root mean square layer normalization, 2019.
+    """
+    dims = _check_normalized_shape(input, normalized_shape, weight)
+    wide = input.float() if input._array.dtype.itemsize == 2 else input
+    if eps is None:
+        eps = float(np.finfo(wide._array.dtype).eps)
+    squares = (wide * wide.conj() if wide.is_complex() else wide * wide).mean(dims, keepdim=True)
+    made = wide * (squares + eps).rsqrt()
+    made = made.to(input.dtype) if made.dtype is not input.dtype else made
+    return made if weight is None else made * weight
+
+
+@composite(module="nn.functional", name="group_norm")
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+    """Channels normalised in groups, each image by itself, over the group's channels and all places.
+
+    input: [N, C, *S], float; weight, bias: [C] or None. Returns [N, C, *S].
+    Raises: RuntimeError if the channels cannot be divided into the groups. Source: Wu and He, Group normalization, 2018.
+    """
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if shape[1] % num_groups:
+        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(shape)} "
+                           f"and num_groups={num_groups}")  # fmt: skip
+    for name, vector in (("weight", weight), ("bias", bias)):
+        if vector is not None and vector._array.shape != (shape[1],):
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                               f"shape {list(vector.shape)} and input of shape {list(shape)}")  # fmt: skip
+    _require_float(input, "GroupNormKernelImpl")
+    grouped = input.reshape(shape[0], num_groups, shape[1] // num_groups, math.prod(shape[2:]))
+    weight, bias = (v if v is None else v.reshape(num_groups, -1, 1) for v in (weight, bias))
+    return _normalise(grouped, weight, bias, (2, 3), eps).reshape(shape)
+
+
+@composite(module="torch", name="group_norm")
+def torch_group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
+    """`nn.functional.group_norm`."""
+    return group_norm(input, num_groups, weight, bias, eps)
+
+
+@composite(module="torch", name="batch_norm")
+def torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
+    """`nn.functional.batch_norm`, with the arguments in another order."""
+    return batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+# --- response and length --------------------------------------------------------------------------------------------
+
+
+@composite(module="nn.functional")
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """Each element divided by (k + alpha * mean of squares over `size` neighbouring channels) ^ beta.
+
+    input: [N, C, *S]. Returns the same shape. Raises: ValueError for fewer than three dimensions.
+    Source: Krizhevsky and others, ImageNet classification, 2012.
+    """
+    if input.dim() < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)")
+    if not input.numel():
+        return input
+    squares = input * input
+    channels = input.size(1)
+    before, after = size // 2, (size - 1) // 2
+    near = np.zeros((channels, channels), input._array.dtype)
+    for c in range(channels):
+        near[c, max(0, c - before) : c + after + 1] = 1 / size
+    mean = wrap(near) @ squares.reshape(squares.size(0), channels, -1)
+    return input / (mean.reshape(input.shape) * alpha + k).pow(beta)
+
+
+@composite(module="nn.functional")
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """Vectors along `dim` divided by their p-norm, which is bounded below by `eps`.
+
+    input: [*S]. Returns [*S].
+    """
+    length = input.norm(p, dim, keepdim=True).clamp_min(eps)
+    return T.div(input, length.expand_as(input), out=out)

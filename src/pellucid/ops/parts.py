@@ -1,0 +1,332 @@
+"""Views of a part: one slice, a range, a diagonal, sliding windows, any strides; and the same places written out of place.
+
+Brackets are in `indexing.py`, several parts at once in `splitting.py`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.tensor import Tensor, storage_of
+from pellucid.ops.geometry import canonical_dim, sizes_of, strides_of
+from pellucid.ops.views import own_geometry
+
+__all__ = ["as_strided", "diagonal", "narrow", "select", "unfold"]
+
+FULL = slice(None)
+
+
+# --- one slice, a range ----------------------------------------------------------------------------------------------
+
+
+@operator(view=True, method=True)
+class select:
+    """The slice of one index along one dimension, which disappears: input[..., index, ...].
+
+    input: [*S] with S[dim] > index. Returns [*S without dim], sharing memory.
+    Raises: IndexError for an index outside the dimension, or on a 0-d tensor.
+    """
+
+    def canonical(input, dim: int, index: int):
+        if not input.ndim:
+            raise IndexError("select() cannot be applied to a 0-dim tensor.")
+        dim, index = canonical_dim(dim, input.ndim), int(index)
+        size = input.shape[dim]
+        if not -size <= index < size:
+            raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
+        return dim, index % size
+
+    def forward(xp, input: Array, dim: int, index: int):
+        return input[(*(FULL,) * dim, index, ...)]
+
+    def vjp_input(F, grad, input_shape, dim, index):
+        return F.basic_backward(grad, input_shape, (*(slice(None),) * dim, index, ...))
+
+    def samples(make):
+        yield (make(3, 4), 0, 1), {}
+        yield (make(3, 4), -1, -2), {}
+        yield (make(3), 0, 2), {}
+
+
+@operator(view=True, module=None, name="narrow", node="SliceBackward0")
+class narrow_:
+    """The raw form of `narrow`."""
+
+    def canonical(input, dim: int, start: int, length: int):
+        if not input.ndim:
+            raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+        if length < 0:
+            raise RuntimeError(f"narrow(): length must be non-negative, got {length}.")
+        dim = canonical_dim(dim, input.ndim)
+        size = input.shape[dim]
+        if not -size <= start <= size:
+            raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
+        start = start + size if start < 0 else start
+        if start + length > size:
+            raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+        return dim, start, length
+
+    def forward(xp, input: Array, dim: int, start: int, length: int):
+        return input[(*(FULL,) * dim, slice(start, start + length))]
+
+    def vjp_input(F, grad, input_shape, dim, start, length):
+        return F.basic_backward(grad, input_shape, (*(slice(None),) * dim, slice(start, start + length)))
+
+    def samples(make):
+        yield (make(3, 4), 1, 1, 2), {}
+
+
+@composite(method=True)
+def narrow(input: Tensor, dim: int, start, length: int) -> Tensor:
+    """A range of `length` indices along one dimension, from `start` on; a view.
+
+    RuntimeError for a range that leaves the dimension, IndexError for a start outside it.
+    """
+    if isinstance(start, Tensor):
+        if start._array.ndim or start._array.dtype.kind not in "iu":
+            raise RuntimeError(f"start must be an 0-dim integral Tensor, got shape {list(start._array.shape)}, {start.dtype}")
+        start = int(start._array)
+    return narrow_(input, dim, start, length)
+
+
+@composite(method=True)
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """`narrow`, copied."""
+    return narrow(input, dim, start, length).clone()
+
+
+# --- diagonals -------------------------------------------------------------------------------------------------------
+
+
+def diagonal_view(array: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
+    """A diagonal as a writable view."""
+    part = array.diagonal(offset, dim1, dim2)
+    if array.flags.writeable:
+        part.flags.writeable = True  # NumPy marks diagonals read-only
+    return part
+
+
+def canonical_diagonal(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
+    """The two dimensions of a diagonal; RuntimeError if they are the same."""
+    first, second = canonical_dim(dim1, ndim), canonical_dim(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return first, second
+
+
+@operator(view=True, method=True)
+class diagonal:
+    """The diagonal of two dimensions, as a last dimension; offset > 0 lies above the main one, < 0 below.
+
+    input: [*S], at least two dimensions. Returns a view. RuntimeError for identical dimensions.
+    """
+
+    def canonical(input, offset: int = 0, dim1: int = 0, dim2: int = 1):
+        return offset, *canonical_diagonal(input.ndim, dim1, dim2)
+
+    def forward(xp, input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1):
+        return diagonal_view(input, offset, dim1, dim2)
+
+    def vjp_input(F, grad, input_shape, offset, dim1, dim2):
+        return F.diagonal_backward(grad, input_shape, offset, dim1, dim2)
+
+    def samples(make):
+        yield (make(3, 4),), {}
+        yield (make(2, 3, 4), 1, 0, -1), {}
+
+
+@operator(module=None)
+class diagonal_backward:
+    """Zeros of `input_shape` with the operand on a diagonal."""
+
+    def forward(xp, input: Array, input_shape: tuple, offset: int, dim1: int, dim2: int):
+        whole = xp.zeros(input_shape, input.dtype)
+        diagonal_view(whole, offset, dim1, dim2)[...] = input
+        return whole
+
+    def vjp_input(F, grad, offset, dim1, dim2):
+        return F.diagonal(grad, offset, dim1, dim2)
+
+    def samples(make):
+        yield (make(3), (3, 4), 0, 0, 1), {}
+
+
+# --- windows ---------------------------------------------------------------------------------------------------------
+
+
+@operator(view=True, method=True, module=None)
+class unfold:
+    """Sliding windows of `size` indices along one dimension, `step` apart, as a new last dimension. A view.
+
+    input: [*S]. Returns [*S with (S[dim] - size) // step + 1 at dim, size].
+    Raises: RuntimeError for windows larger than the dimension or a step that is not positive.
+    """
+
+    def canonical(input, dimension: int, size: int, step: int):
+        dimension = canonical_dim(dimension, input.ndim)
+        have = input.shape[dimension] if input.ndim else 1
+        if size < 0:
+            raise RuntimeError(f"size is {size} but must be >= 0")
+        if size > have:
+            raise RuntimeError(f"maximum size for tensor at dimension {dimension} is {have} but size is {size}")
+        if step <= 0:
+            raise RuntimeError(f"step is {step} but must be > 0")
+        return dimension, size, step
+
+    def forward(xp, input: Array, dimension: int, size: int, step: int):
+        if not input.ndim:
+            return xp.lib.stride_tricks.as_strided(input, (size,), (input.itemsize,))
+        count = (input.shape[dimension] - size) // step + 1
+        shape, strides = list(input.shape), list(input.strides)
+        shape[dimension], strides[dimension] = count, strides[dimension] * step
+        return xp.lib.stride_tricks.as_strided(input, (*shape, size), (*strides, input.strides[dimension]))
+
+    def vjp_input(F, grad, input_shape, dimension, size, step):
+        return F.unfold_backward(grad, input_shape, dimension, size, step)
+
+    def samples(make):
+        yield (make(2, 5), 1, 3, 1), {}
+        yield (make(7), 0, 2, 3), {}
+
+
+@operator(module=None)
+class unfold_backward:
+    """Zeros of `input_shape` to which the windows are added in their places."""
+
+    def forward(xp, input: Array, input_shape: tuple, dimension: int, size: int, step: int):
+        whole = xp.zeros(input_shape, input.dtype)
+        if not input_shape:
+            return whole + input.sum(dtype=input.dtype)
+        reach = (input.shape[dimension] - 1) * step + 1
+        for k in range(size):
+            whole[(*(FULL,) * dimension, slice(k, k + reach, step))] += input[..., k]
+        return whole
+
+    def vjp_input(F, grad, dimension, size, step):
+        return F.unfold(grad, dimension, size, step)
+
+    def samples(make):
+        yield (make(2, 3, 3), (2, 5), 1, 3, 1), {}
+
+
+# --- any strides -----------------------------------------------------------------------------------------------------
+
+
+def _strided(array: np.ndarray, size: tuple, stride: tuple, start: int) -> np.ndarray:
+    """A view of an array's storage; `start` counts elements from the array's own first one."""
+    storage = storage_of(array)
+    flat = storage.reshape(-1) if storage.flags.c_contiguous else storage.ravel(order="K")
+    if flat.dtype != array.dtype:
+        flat = flat.view(array.dtype)
+    first = (array.ctypes.data - flat.ctypes.data) // array.itemsize + start
+    reach = first + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) if math.prod(size) else first
+    if first < 0 or (math.prod(size) and reach >= flat.size):
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {first}, and itemsize {array.itemsize} "
+            f"requiring a storage size of {(reach + 1) * array.itemsize} are out of bounds for storage of size {flat.nbytes}"
+        )
+    return np.lib.stride_tricks.as_strided(flat[first:], size, [s * array.itemsize for s in stride])
+
+
+@operator(view=True, module=None, name="as_strided", node="AsStridedBackward0")
+class as_strided_:
+    """The raw form of `as_strided`: `start` is relative to the input's first element, `layout` are the input's strides."""
+
+    def forward(xp, input: Array, size: tuple, stride: tuple, start: int, layout: tuple):
+        return _strided(input, size, stride, start)
+
+    def vjp_input(F, grad, input_shape, size, stride, start, layout):
+        return F.restride(grad, (size, stride, start), (input_shape, layout, 0))
+
+
+def _positions(geometry) -> np.ndarray:
+    """The place in memory of each element of a geometry (sizes, strides, start)."""
+    size, stride, start = geometry
+    places = np.full(size, start, np.int64)
+    for d, (n, s) in enumerate(zip(size, stride, strict=True)):
+        places += (np.arange(n) * s).reshape((-1,) + (1,) * (len(size) - d - 1))
+    return places
+
+
+@operator(module=None)
+class restride:
+    """What lies in memory in the geometry `source` (zero elsewhere, sums where elements share memory), read in `target`.
+
+    The derivative of `as_strided`: elements of the target that share memory share the value equally.
+    """
+
+    def forward(xp, input: Array, source: tuple, target: tuple):
+        there, here = _positions(source), _positions(target)
+        if not here.size:
+            return xp.zeros(target[0], input.dtype)
+        low = min(there.min(initial=0), here.min())
+        memory = xp.zeros(max(there.max(initial=0), here.max()) - low + 1, input.dtype)
+        np.add.at(memory, (there - low).reshape(-1), input.reshape(-1))
+        count = np.bincount((here - low).reshape(-1), minlength=memory.size)
+        return (memory / xp.maximum(count, 1)).astype(input.dtype)[here - low]
+
+    def vjp_input(F, grad, source, target):
+        return F.restride(grad, target, source)
+
+
+@composite(method=True)
+def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
+    """A view of the tensor's storage with any sizes and strides (in elements).
+
+    RuntimeError for a geometry that leaves the storage.
+    """
+    size, stride = sizes_of((size,), "as_strided"), sizes_of((stride,), "as_strided")
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: got size {list(size)} and stride {list(stride)}")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    start = 0 if storage_offset is None else storage_offset - input.storage_offset()
+    return as_strided_(input, size, stride, start, strides_of(input._array))
+
+
+own_geometry(as_strided_=as_strided)
+
+
+# --- the same places, out of place -----------------------------------------------------------------------------------
+
+
+@composite(method=True)
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """The tensor with `src` in the place of one slice."""
+    return _written(input, src, lambda t: select(t, dim, index))
+
+
+@composite(method=True)
+def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """The tensor with `src` in the place of a range of slices."""
+    dim = canonical_dim(dim, input._array.ndim)
+    return _written(input, src, lambda t: t[(*(FULL,) * dim, slice(start, end, step))])
+
+
+@composite(method=True)
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The tensor with `src` on a diagonal."""
+    return _written(input, src, lambda t: diagonal(t, offset, dim1, dim2))
+
+
+@composite(method=True)
+def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
+    """The tensor with `src` in the place of a view of its storage."""
+    if not input._array.flags.c_contiguous:
+        input = input.contiguous()
+    return _written(input, src, lambda t: as_strided(t, size, stride, storage_offset))
+
+
+def _written(input: Tensor, src: Tensor, take) -> Tensor:
+    whole = input.clone()
+    part = take(whole)
+    if part._array.shape != src._array.shape:
+        raise RuntimeError(
+            "expected src to have a size equal to the slice of self: "
+            f"src.shape = {list(src._array.shape)}, slice shape = {list(part._array.shape)}"
+        )
+    part.copy_(src)
+    return whole

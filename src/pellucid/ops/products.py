@@ -1,0 +1,546 @@
+"""Products of matrices and vectors that are one call of BLAS: mm, bmm, mv, dot, matmul, linear, and the add... forms.
+
+Transposed operands are passed to BLAS as they lie in memory, never copied. Products composed of these (outer, tensordot,
+kron, chains) are in contractions.py, einsum in einsum.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.tensor import Tensor
+from pellucid.ops.checks import c_name, check_integral_scale, check_rank, same_dtype, scalar_name, times
+
+__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "dot", "linear", "matmul", "mm", "mv"]
+
+
+def _product_dtypes(a, b) -> None:
+    if a.dtype != b.dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {c_name(a)} != {c_name(b)}. "
+            "Convert one of them with .to(dtype)."
+        )
+    if a.dtype == np.bool_:
+        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool': convert to an integer or float dtype")
+
+
+def _inner_sizes(a, b) -> None:
+    """Check that two matrices can be multiplied; leading dimensions of `a` are rows."""
+    if a.shape[-1] != b.shape[0]:
+        rows = a.size // a.shape[-1] if a.shape[-1] else int(np.prod(a.shape[:-1]))
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {times(b.shape)}): the columns of the first "
+            f"({a.shape[-1]}) must be as many as the rows of the second ({b.shape[0]}); operands are {list(a.shape)} and {list(b.shape)}"
+        )
+
+
+@operator(module=None)
+class gram:
+    """input^T @ other, all leading dimensions taken as rows: [..., m] and [..., n] give [m, n]."""
+
+    def forward(xp, input: Array, other: Array):
+        return xp.matmul(_rows(input).T, _rows(other))
+
+    def vjp_input(F, grad, other):
+        return F.matmul(other, F.transpose(grad, 0, 1))
+
+    def vjp_other(F, grad, input):
+        return F.matmul(input, grad)
+
+    def samples(make):
+        yield (make(2, 3, 4), make(2, 3, 5)), {}
+
+
+def _rows(array):
+    return array if array.ndim == 2 else array.reshape(-1, array.shape[-1]) if array.size else array.reshape(
+        int(np.prod(array.shape[:-1])), array.shape[-1])  # fmt: skip
+
+
+def _sum_to(F, grad, shape):
+    """A gradient summed to the shape of an operand that was broadcast."""
+    return grad if tuple(grad.shape) == shape else F.sum_to_size(grad, shape)
+
+
+# --- plain products -------------------------------------------------------------------------------------------------
+
+
+@operator(method=True, exact=True)
+class mm:
+    """Matrix product.
+
+    input: [m, k], mat2: [k, n], of one dtype. Returns [m, n].
+    Raises: RuntimeError for other ranks, sizes that do not fit, or two dtypes.
+    """
+
+    def forward(xp, input: Array, mat2: Array):
+        if input.ndim != 2:
+            raise RuntimeError(f"self must be a matrix: input has shape {list(input.shape)}, expected [m, k]")
+        if mat2.ndim != 2:
+            raise RuntimeError(f"mat2 must be a matrix: mat2 has shape {list(mat2.shape)}, expected [k, n]")
+        _inner_sizes(input, mat2)
+        _product_dtypes(input, mat2)
+        return xp.matmul(input, mat2)
+
+    def vjp_input(F, grad, mat2):
+        return F.mm(grad, F.transpose(mat2, 0, 1))
+
+    def vjp_mat2(F, grad, input):
+        return F.mm(F.transpose(input, 0, 1), grad)
+
+    def samples(make):
+        yield (make(2, 3), make(3, 4)), {}
+        yield (make(3, 2).T, make(4, 3).T), {}
+        yield (make(2, 0), make(0, 3)), {}
+
+
+def _check_batches(a, b) -> None:
+    check_rank(a, 3, "batch1 must be a 3D tensor")
+    check_rank(b, 3, "batch2 must be a 3D tensor")
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
+            f"[{b.shape[0]}, {b.shape[1]}]."
+        )
+    same_dtype(a, b, "expected scalar type {a} but found {b}")
+
+
+@operator(method=True, exact=True)
+class bmm:
+    """Matrix products of two batches.
+
+    input: [b, m, k], mat2: [b, k, n], of one dtype. Returns [b, m, n].
+    Raises: RuntimeError for other ranks, sizes that do not fit, or two dtypes.
+    """
+
+    def forward(xp, input: Array, mat2: Array):
+        _check_batches(input, mat2)
+        return xp.matmul(input, mat2)
+
+    def vjp_input(F, grad, mat2):
+        return F.bmm(grad, F.transpose(mat2, 1, 2))
+
+    def vjp_mat2(F, grad, input):
+        return F.bmm(F.transpose(input, 1, 2), grad)
+
+    def samples(make):
+        yield (make(2, 3, 4), make(2, 4, 2)), {}
+        yield (make(0, 3, 4), make(0, 4, 2)), {}
+
+
+def _check_mv(mat, vec) -> None:
+    if mat.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got 1, {mat.ndim}, {vec.ndim}: input has shape {list(mat.shape)}, vec {list(vec.shape)}"
+        )
+    if mat.shape[1] != vec.shape[0]:
+        raise RuntimeError(
+            f"size mismatch, got input ({mat.shape[0]}), mat ({times(mat.shape)}), vec ({vec.shape[0]}): the matrix has "
+            f"{mat.shape[1]} columns, the vector {vec.shape[0]} elements"
+        )
+
+
+@operator(method=True, exact=True)
+class mv:
+    """Matrix times vector.
+
+    input: [m, k], vec: [k], of one dtype. Returns [m].
+    Raises: RuntimeError for other ranks, sizes that do not fit, or two dtypes.
+    """
+
+    def forward(xp, input: Array, vec: Array):
+        _check_mv(input, vec)
+        same_dtype(input, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
+        return xp.matmul(input, vec)
+
+    def vjp_input(F, grad, vec):
+        return F.unsqueeze(grad, 1) * vec
+
+    def vjp_vec(F, grad, input):
+        return F.mv(F.transpose(input, 0, 1), grad)
+
+    def samples(make):
+        yield (make(2, 3), make(3)), {}
+        yield (make(3, 2).T, make(3)), {}
+
+
+@operator(method=True, exact=True)
+class dot:
+    """Sum of products of two vectors, without conjugation.
+
+    input, tensor: [n], of one dtype. Returns a 0-d tensor.
+    Raises: RuntimeError for other ranks, two sizes or two dtypes.
+    """
+
+    def forward(xp, input: Array, tensor: Array):
+        if input.ndim != 1 or tensor.ndim != 1:
+            raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors")
+        same_dtype(input, tensor, "dot : expected both vectors to have same dtype, but found {a} and {b}")
+        if input.size != tensor.size:
+            raise RuntimeError(
+                f"inconsistent tensor size, expected tensor [{input.size}] and src [{tensor.size}] to have the same number of "
+                f"elements, but got {input.size} and {tensor.size} elements respectively"
+            )
+        if input.dtype == np.bool_:
+            raise NotImplementedError("\"dot\" not implemented for 'Bool': convert to an integer or float dtype")
+        return xp.dot(input, tensor)
+
+    def vjp_input(F, grad, tensor):
+        return grad * tensor
+
+    def vjp_tensor(F, grad, input):
+        return grad * input
+
+    def samples(make):
+        yield (make(3), make(3)), {}
+        yield (make(0), make(0)), {}
+
+
+def _check_matmul(a, b) -> None:
+    if not a.ndim or not b.ndim:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
+    if b.ndim == 1 and a.shape[-1] != b.shape[0]:
+        rows = int(np.prod(a.shape[:-1]))
+        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{a.shape[-1]}), vec ({b.shape[0]}): operands of "
+                           f"matmul are {list(a.shape)} and {list(b.shape)}")  # fmt: skip
+    if b.ndim == 2:
+        _inner_sizes(a, b)
+    elif b.ndim > 2:
+        _check_batched(a, b)
+    if a.ndim > 2 and b.ndim > 2:
+        same_dtype(a, b, "expected scalar type {a} but found {b}")
+    _product_dtypes(a, b)
+
+
+def _check_batched(a, b) -> None:
+    """Batches that broadcast, and matrices that fit."""
+    lead_a, lead_b = a.shape[:-2], b.shape[:-2]
+    for back in range(1, min(len(lead_a), len(lead_b)) + 1):
+        x, y = lead_a[-back], lead_b[-back]
+        if x != y and 1 not in (x, y):
+            raise RuntimeError(
+                f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension "
+                f"{max(len(lead_a), len(lead_b)) - back}: operands of matmul are {list(a.shape)} and {list(b.shape)}"
+            )
+    if a.shape[-1] != b.shape[-2]:
+        batch = int(np.prod(np.broadcast_shapes(lead_a, lead_b)))
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {a.shape[-1]}] but got: "
+            f"[{batch}, {b.shape[-2]}]. Operands of matmul are {list(a.shape)} and {list(b.shape)}"
+        )
+
+
+@operator(module=None, name="matmul", node="UnsafeViewBackward0", exact=True)
+class _matmul:
+    """Product of matrices or vectors of any rank, batches broadcast. See the public `matmul`."""
+
+    def forward(xp, input: Array, other: Array):
+        _check_matmul(input, other)
+        if input.ndim > 2 and other.ndim == 2 and input.flags.c_contiguous:
+            return xp.matmul(_rows(input), other).reshape(*input.shape[:-1], other.shape[1])  # one large product, not many
+        return xp.matmul(input, other)
+
+    def vjp_input(F, grad, other, input_shape):
+        if other.ndim == 1:
+            return F.unsqueeze(grad, -1) * other if len(input_shape) > 1 else grad * other
+        if len(input_shape) == 1:
+            whole = F.matmul(other, F.unsqueeze(grad, -1))[..., 0]
+            return _sum_to(F, whole, input_shape)
+        return _sum_to(F, F.matmul(grad, F.transpose(other, -1, -2)), input_shape)
+
+    def vjp_other(F, grad, input, other_shape):
+        if len(other_shape) == 1:
+            return F.gram(input, F.unsqueeze(grad, -1))[:, 0] if input.ndim > 1 else grad * input
+        if len(other_shape) == 2 and input.ndim > 1:
+            return F.gram(input, grad)
+        if input.ndim == 1:
+            return F.unsqueeze(input, -1) * F.unsqueeze(grad, -2)
+        return _sum_to(F, F.matmul(F.transpose(input, -1, -2), grad), other_shape)
+
+    def samples(make):
+        for a, b in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((4, 2, 3), (3, 2)), ((4, 2, 3), (3,)), ((3,), (2, 3, 2)),
+                     ((2, 3), (4, 3, 2)), ((2, 1, 2, 3), (4, 3, 2)), ((2, 2, 3), (2, 3, 1))):  # fmt: skip
+            yield (make(*a), make(*b)), {}
+
+
+_general_matmul = _matmul
+
+
+@composite(method=True)
+def matmul(input, other, *, out=None):
+    """Product of matrices or vectors: dot product, matrix times vector, matrix product, or batches of those.
+
+    input: [..., m, k] or [k], other: [..., k, n] or [k], of one dtype; leading dimensions broadcast.
+    Returns [..., m, n], without m or n where the operand was a vector.
+    Raises: RuntimeError for a 0-d operand, sizes that do not fit, or two dtypes.
+    """
+    if not isinstance(other, Tensor) or not isinstance(input, Tensor):
+        for name, value in (("input", input), ("other", other)):
+            if not isinstance(value, Tensor):
+                raise TypeError(f"matmul(): argument '{name}' must be Tensor, not {type(value).__name__}")
+    ranks = (input._array.ndim, other._array.ndim)
+    if ranks == (2, 2):
+        return mm(input, other, out=out)
+    if ranks == (2, 1):
+        return mv(input, other, out=out)
+    if ranks == (1, 1):
+        return dot(input, other, out=out)
+    return _general_matmul(input, other, out=out)
+
+
+def _matmul_operator(self, other):
+    return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+
+
+Tensor.__matmul__ = _matmul_operator
+
+
+@operator(module="nn.functional", node="AddmmBackward0", exact=True)
+class linear:
+    """Affine map of the last dimension: input @ weight^T + bias.
+
+    input: [..., in], weight: [out, in] (or [in]), bias: [out] (or 0-d) or None, of one dtype. Returns [..., out].
+    Raises: RuntimeError for sizes that do not fit or different dtypes.
+    """
+
+    def forward(xp, input: Array, weight: Array, bias: Array | None = None):
+        _check_linear(input, weight, bias)
+        if weight.ndim == 1 or not input.ndim:
+            made = xp.matmul(input, weight)
+        elif input.ndim <= 2:
+            made = xp.matmul(input, weight.T)
+        else:
+            made = xp.matmul(_rows(input), weight.T).reshape(*input.shape[:-1], weight.shape[0])
+        if bias is not None:
+            made = xp.add(made, bias, out=made if made.ndim else None)
+        return made
+
+    def vjp_input(F, grad, weight):
+        return F.matmul(grad, weight) if weight.ndim > 1 else F.unsqueeze(grad, -1) * weight
+
+    def vjp_weight(F, grad, input, weight_shape):
+        if len(weight_shape) == 1:
+            return F.gram(F.unsqueeze(grad, -1), input)[0] if input.ndim > 1 else grad * input
+        if input.ndim == 1:
+            return F.unsqueeze(grad, 1) * input
+        return F.gram(grad, input)
+
+    def vjp_bias(F, grad, bias_shape):
+        return _sum_to(F, grad, bias_shape)
+
+    def samples(make):
+        yield (make(2, 3), make(4, 3), make(4)), {}
+        yield (make(2, 3), make(4, 3)), {}
+        yield (make(2, 2, 3), make(4, 3), make(4)), {}
+        yield (make(3), make(4, 3), make(4)), {}
+        yield (make(2, 3), make(3)), {}
+
+
+def _check_linear(input, weight, bias) -> None:
+    if weight.ndim not in (1, 2):
+        raise RuntimeError(f"linear(): weight must be a matrix [out, in], got shape {list(weight.shape)}")
+    if not input.ndim:
+        raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and " + f"{weight.ndim}D")
+    if input.shape[-1] != weight.shape[-1]:
+        rows, columns = int(np.prod(input.shape[:-1])), times(weight.shape[::-1])
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{input.shape[-1]} and {columns}): linear() got input "
+            f"{list(input.shape)} and weight {list(weight.shape)}; the last dimension of the input must be {weight.shape[-1]}"
+        )
+    if bias is not None:
+        if bias.dtype != input.dtype or weight.dtype != input.dtype:
+            other = weight if weight.dtype != input.dtype else input
+            first = bias if other is input else input
+            raise RuntimeError(
+                f"self and mat2 must have the same dtype, but got {scalar_name(first)} and {scalar_name(other)}: linear() got input "
+                f"{scalar_name(input)}, weight {scalar_name(weight)}, bias {scalar_name(bias)}"
+            )
+        if bias.ndim and bias.shape != (weight.shape[0],) and bias.shape != (1,):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({weight.shape[0]}) must match the existing size ({bias.shape[-1]}) at "
+                f"non-singleton dimension 1: linear() got weight {list(weight.shape)} and bias {list(bias.shape)}"
+            )
+    _product_dtypes(input, weight)
+
+
+# --- scaled products added to a tensor ------------------------------------------------------------------------------
+
+
+def _added(xp, input, product, beta, alpha):
+    """beta * input + alpha * product; the input does not count if beta is 0, whatever it holds."""
+    if alpha != 1:
+        product = product * product.dtype.type(alpha)
+    if beta == 0:
+        return product
+    return xp.add(product, input if beta == 1 else input * input.dtype.type(beta))
+
+
+def _check_added(input, shape: tuple, product_dtype, names: str) -> None:
+    if input.dtype != product_dtype.dtype:
+        raise RuntimeError(f"{names} must have the same dtype, but got {scalar_name(input)} and {scalar_name(product_dtype)}")
+    if input.ndim > len(shape):
+        raise RuntimeError(
+            f"expand: the number of sizes provided ({len(shape)}) must be greater or equal to the number of dimensions in the "
+            f"tensor ({input.ndim}): input has shape {list(input.shape)}, the product {list(shape)}"
+        )
+    for back in range(1, input.ndim + 1):
+        if input.shape[-back] not in (1, shape[-back]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[-back]}) must match the existing size ({input.shape[-back]}) at "
+                f"non-singleton dimension {len(shape) - back}.  Target sizes: {list(shape)}.  Tensor sizes: {list(input.shape)}"
+            )
+
+
+def _scaled(value, factor):
+    return value if factor == 1 else value * factor
+
+
+@operator(method=True, inplace=True, exact=True)
+class addmm:
+    """Matrix product added to a tensor: beta * input + alpha * mat1 @ mat2.
+
+    input: broadcastable to [m, n], mat1: [m, k], mat2: [k, n], of one dtype. Returns [m, n]. `input` is ignored if beta is 0.
+    Raises: RuntimeError for other ranks, sizes that do not fit, or different dtypes.
+    """
+
+    def forward(xp, input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
+        check_rank(mat1, 2, "mat1 must be a matrix")
+        check_rank(mat2, 2, "mat2 must be a matrix")
+        _inner_sizes(mat1, mat2)
+        same_dtype(mat1, mat2, "mat1 and mat2 must have the same dtype, but got {a} and {b}")
+        check_integral_scale(input, beta=beta, alpha=alpha)
+        _check_added(input, (mat1.shape[0], mat2.shape[1]), mat2, "self and mat2")
+        return _added(xp, input, xp.matmul(mat1, mat2), beta, alpha)
+
+    def vjp_input(F, grad, input_shape, beta):
+        return _scaled(_sum_to(F, grad, input_shape), beta)
+
+    def vjp_mat1(F, grad, mat2, alpha):
+        return _scaled(F.mm(grad, F.transpose(mat2, 0, 1)), alpha)
+
+    def vjp_mat2(F, grad, mat1, alpha):
+        return _scaled(F.mm(F.transpose(mat1, 0, 1), grad), alpha)
+
+    def samples(make):
+        yield (make(2, 4), make(2, 3), make(3, 4)), {"beta": 0.5, "alpha": 2}
+        yield (make(4), make(2, 3), make(3, 4)), {}
+
+
+@operator(method=True, inplace=True, exact=True)
+class addmv:
+    """Matrix times vector added to a tensor: beta * input + alpha * mat @ vec.
+
+    input: broadcastable to [m], mat: [m, k], vec: [k], of one dtype. Returns [m]. `input` is ignored if beta is 0.
+    Raises: RuntimeError for other ranks, sizes that do not fit, or different dtypes.
+    """
+
+    def forward(xp, input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
+        _check_mv(mat, vec)
+        if input.shape not in ((), (1,), (mat.shape[0],)):
+            raise RuntimeError(f"size mismatch, got input ({times(input.shape)}), mat ({times(mat.shape)}), vec ({vec.shape[0]})")
+        same_dtype(mat, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
+        same_dtype(input, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
+        return _added(xp, input, xp.matmul(mat, vec), beta, alpha)
+
+    def vjp_input(F, grad, input_shape, beta):
+        return _scaled(_sum_to(F, grad, input_shape), beta)
+
+    def vjp_mat(F, grad, vec, alpha):
+        return _scaled(F.unsqueeze(grad, 1) * vec, alpha)
+
+    def vjp_vec(F, grad, mat, alpha):
+        return _scaled(F.mv(F.transpose(mat, 0, 1), grad), alpha)
+
+    def samples(make):
+        yield (make(2), make(2, 3), make(3)), {"beta": 0.5, "alpha": 2}
+
+
+@operator(method=True, inplace=True, exact=True)
+class addr:
+    """Outer product added to a tensor: beta * input + alpha * outer(vec1, vec2).
+
+    input: broadcastable to [m, n], vec1: [m], vec2: [n]. Returns [m, n]. `input` is ignored if beta is 0.
+    Raises: RuntimeError for other ranks or sizes that do not fit.
+    """
+
+    def forward(xp, input: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1):
+        for name, vector in (("vec1", vec1), ("vec2", vec2)):
+            if vector.ndim != 1:
+                raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")
+        _check_added(input, (vec1.size, vec2.size), vec1, "self and vec1")
+        if input.dtype == np.bool_:
+            made = xp.outer(vec1, vec2)
+            return made if not beta else made | input
+        return _added(xp, input, xp.outer(vec1, vec2), beta, alpha)
+
+    def vjp_input(F, grad, input_shape, beta):
+        return _scaled(_sum_to(F, grad, input_shape), beta)
+
+    def vjp_vec1(F, grad, vec2, alpha):
+        return _scaled(F.mv(grad, vec2), alpha)
+
+    def vjp_vec2(F, grad, vec1, alpha):
+        return _scaled(F.mv(F.transpose(grad, 0, 1), vec1), alpha)
+
+    def samples(make):
+        yield (make(2, 3), make(2), make(3)), {"beta": 0.5, "alpha": 2}
+
+
+@operator(method=True, inplace=True, exact=True)
+class addbmm:
+    """Sum of a batch of matrix products added to a tensor: beta * input + alpha * sum_b batch1[b] @ batch2[b].
+
+    input: broadcastable to [m, n], batch1: [b, m, k], batch2: [b, k, n], of one dtype. Returns [m, n].
+    Raises: RuntimeError for other ranks, sizes that do not fit, or different dtypes.
+    """
+
+    def forward(xp, input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
+        check_rank(batch1, 3, "batch1 must be a 3D tensor")
+        check_rank(batch2, 3, "batch2 must be a 3D tensor")
+        if batch1.shape[0] != batch2.shape[0]:
+            raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}")
+        if batch1.shape[2] != batch2.shape[1]:
+            raise RuntimeError(f"Incompatible matrix sizes for bmm ({times(batch1.shape[1:])} and {times(batch2.shape[1:])})")
+        _check_added(input, (batch1.shape[1], batch2.shape[2]), batch2, "self and batch2")
+        wide = batch1.transpose(1, 0, 2).reshape(batch1.shape[1], -1 if batch1.size else batch1.shape[0] * batch1.shape[2])
+        return _added(xp, input, xp.matmul(wide, batch2.reshape(-1, batch2.shape[2]) if batch2.size else xp.zeros(
+            (wide.shape[1], batch2.shape[2]), batch2.dtype)), beta, alpha)  # fmt: skip
+
+    def vjp_input(F, grad, input_shape, beta):
+        return _scaled(_sum_to(F, grad, input_shape), beta)
+
+    def vjp_batch1(F, grad, batch2, alpha):
+        return _scaled(F.matmul(grad, F.transpose(batch2, 1, 2)), alpha)
+
+    def vjp_batch2(F, grad, batch1, alpha):
+        return _scaled(F.matmul(F.transpose(batch1, 1, 2), grad), alpha)
+
+    def samples(make):
+        yield (make(2, 4), make(5, 2, 3), make(5, 3, 4)), {"beta": 0.5, "alpha": 2}
+
+
+@operator(method=True, inplace=True, exact=True)
+class baddbmm:
+    """Batch of matrix products added to a tensor: beta * input + alpha * batch1 @ batch2.
+
+    input: broadcastable to [b, m, n], batch1: [b, m, k], batch2: [b, k, n], of one dtype. Returns [b, m, n].
+    Raises: RuntimeError for other ranks, sizes that do not fit, or different dtypes.
+    """
+
+    def forward(xp, input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
+        _check_batches(batch1, batch2)
+        shape = (batch1.shape[0], batch1.shape[1], batch2.shape[2])
+        _check_added(input, shape, batch2, "self and batch2")
+        return _added(xp, input, xp.matmul(batch1, batch2), beta, alpha)
+
+    def vjp_input(F, grad, input_shape, beta):
+        return _scaled(_sum_to(F, grad, input_shape), beta)
+
+    def vjp_batch1(F, grad, batch2, alpha):
+        return _scaled(F.bmm(grad, F.transpose(batch2, 1, 2)), alpha)
+
+    def vjp_batch2(F, grad, batch1, alpha):
+        return _scaled(F.bmm(F.transpose(batch1, 1, 2), grad), alpha)
+
+    def samples(make):
+        yield (make(2, 1), make(5, 2, 3), make(5, 3, 4)), {"beta": 0.5, "alpha": 2}

@@ -1,0 +1,274 @@
+"""Random tensors: factories, draws with given parameters, and in-place methods; the same numbers as PyTorch for a seed.
+
+The numbers come from `core/random`; here they become tensors.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from pellucid.autograd.leaves import forget_history
+from pellucid.autograd.operator import PUBLIC, Array, composite, operator
+from pellucid.autograd.views import check_inplace, written
+from pellucid.core import random as draws
+from pellucid.core.dtype import dtype_of
+from pellucid.core.random import Generator
+from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.factories import _checked_size, finished, numpy_of
+from pellucid.ops.geometry import sizes_of
+
+__all__ = ["bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm"]
+
+Generator.wrap_state = staticmethod(wrap)
+PUBLIC["torch"].update({n: getattr(draws, n) for n in ("Generator", "default_generator", "get_rng_state", "initial_seed",
+                                                       "manual_seed", "seed", "set_rng_state")})  # fmt: skip
+
+
+# --- factories -------------------------------------------------------------------------------------------------------
+
+
+def _sized(name: str, draw, doc: str):
+    def factory(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+                pin_memory=False, memory_format=None, names=None):  # fmt: skip
+        shape = _checked_size(sizes if size is None else (size,), name)
+        kind = numpy_of(dtype, None if out is None or dtype is not None else out._array.dtype)
+        return finished(draw(shape, kind, generator=generator), requires_grad, device, out)
+
+    factory.__name__ = factory.__qualname__ = name
+    factory.__doc__ = doc + "\n\nsize: integers or one sequence. dtype: floating-point or complex, else NotImplementedError."
+    return composite()(factory)
+
+
+rand = _sized("rand", draws.uniform, "Numbers uniform in [0, 1).")
+randn = _sized("randn", draws.normal, "Normal numbers of mean 0 and variance 1.")
+
+
+def _like(name: str, draw, doc: str):
+    def factory(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        kind = input._array.dtype if dtype is None else numpy_of(dtype)
+        made = np.empty_like(input._array, kind)
+        draws.fill(made, lambda shape: draw(shape, kind, generator=generator))
+        return finished(made, requires_grad, device)
+
+    factory.__name__ = factory.__qualname__ = name
+    factory.__doc__ = doc + " In the shape of `input`, and of its element type unless `dtype` says otherwise."
+    return composite()(factory)
+
+
+rand_like = _like("rand_like", draws.uniform, "Numbers uniform in [0, 1).")
+randn_like = _like("randn_like", draws.normal, "Normal numbers of mean 0 and variance 1.")
+
+
+def _range(args: tuple, low, high, name: str) -> tuple:
+    """`(high, ...)` or `(low, high, ...)` as low, high and the rest."""
+    args = list(args)
+    if low is None and high is None and len(args) > 1 and not isinstance(args[1], (tuple, list)):
+        low, high = args.pop(0), args.pop(0)
+    elif high is None:
+        if not args and low is not None:
+            raise TypeError(f"{name}(): missing argument 'high'")
+        high = args.pop(0)
+    elif low is None and args and not isinstance(args[0], (tuple, list)):
+        low = args.pop(0)
+    return int(0 if low is None else low), int(high), args
+
+
+@composite()
+def randint(*args, low=None, high=None, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+            pin_memory=False) -> Tensor:  # fmt: skip
+    """Integers uniform in [low, high): `randint(high, size)` or `randint(low, high, size)`; int64 unless `dtype` says otherwise.
+
+    RuntimeError for an empty range, or one that the type cannot hold; TypeError if `size` is no sequence.
+    """
+    if size is None and args and not isinstance(args[-1], (tuple, list)):
+        raise TypeError(f"randint(): argument 'size' (position {len(args)}) must be tuple of ints, not {type(args[-1]).__name__}")
+    low, high, rest = _range(args, low, high, "randint")
+    size = rest[0] if size is None else size
+    kind = out._array.dtype if out is not None and dtype is None else numpy_of(dtype, np.dtype(np.int64))
+    return finished(draws.integers(sizes_of((size,), "randint"), low, high, kind, generator), requires_grad, device, out)
+
+
+@composite()
+def randint_like(input: Tensor, *args, low=None, high=None, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
+                 memory_format=None, pin_memory=False) -> Tensor:  # fmt: skip
+    """Integers uniform in [low, high), in the shape and type of `input`."""
+    if args and high is None:
+        low, high = (args[0], args[1]) if len(args) > 1 else (low, args[0])
+    kind = input._array.dtype if dtype is None else numpy_of(dtype)
+    made = np.empty_like(input._array, kind)
+    draws.fill(made, lambda shape: draws.integers(shape, int(low or 0), int(high), kind, generator))
+    return finished(made, requires_grad, device)
+
+
+@composite()
+def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """The integers 0 to n - 1 in random order, int64 unless `dtype` says otherwise."""
+    kind = out._array.dtype if out is not None and dtype is None else numpy_of(dtype, np.dtype(np.int64))
+    return finished(draws.permutation(n, kind, generator), requires_grad, device, out)
+
+
+# --- draws with parameters -------------------------------------------------------------------------------------------
+
+
+@operator(module=None, name="normal", node="NormalBackward1", broadcast=True, widen=False)
+class normal_of:
+    """Normal numbers around given means, with given standard deviations. Their derivative is taken to be 0, as in PyTorch."""
+
+    def forward(xp, mean: Array, std: Array, *, generator=None):
+        shape = xp.broadcast_shapes(mean.shape, std.shape)
+        if mean.dtype.kind == "c" or std.dtype.kind == "c":
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        kind = xp.promote_types(mean.dtype, std.dtype) if mean.dtype.kind != "V" else mean.dtype
+        return draws.normal(shape, kind, mean, std, generator)
+
+    def vjp_mean(F, grad):
+        return grad * 0
+
+    def vjp_std(F, grad):
+        return grad * 0
+
+
+@composite()
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+           pin_memory=False) -> Tensor:  # fmt: skip
+    """Normal numbers with the given means and standard deviations: tensors, or numbers together with `size`.
+
+    RuntimeError for a negative standard deviation, or shapes that do not broadcast.
+    """
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        given = mean if isinstance(mean, Tensor) else std
+        kind = given._array.dtype
+        mean, std = [v if isinstance(v, Tensor) else wrap(np.asarray(v, kind)) for v in (mean, std)]
+        return normal_of(mean, std, generator=generator, out=out)
+    if size is None:
+        raise TypeError("normal() received an invalid combination of arguments: with numbers for mean and std, size is needed")
+    kind = out._array.dtype if out is not None and dtype is None else numpy_of(dtype)
+    return finished(draws.normal(sizes_of((size,), "normal"), kind, mean, std, generator), requires_grad, device, out)
+
+
+@operator(module=None, name="bernoulli", widen=False)
+class bernoulli_of:
+    """Ones with the given probabilities and zeros. The derivative is taken to be 0."""
+
+    def forward(xp, input: Array, *, generator=None, p=None):
+        if p is not None:
+            return draws.bernoulli(float(p), input.shape, input.dtype, generator)
+        return draws.bernoulli(input, None, input.dtype, generator)
+
+    def vjp_input(F, grad):
+        return grad * 0
+
+
+@composite(method=True)
+def bernoulli(input: Tensor, p: float | None = None, *, generator=None, out=None) -> Tensor:
+    """Ones with probability `input` (or the number p, in the shape of `input`) and zeros, in the type of `input`.
+
+    RuntimeError for a probability outside [0, 1].
+    """
+    return bernoulli_of(input, generator=generator, p=p, out=out)
+
+
+@operator(module=None, name="poisson", widen=False)
+class poisson_of:
+    """Poisson numbers with the given rates. The derivative is taken to be 0."""
+
+    def forward(xp, input: Array, *, generator=None):
+        return draws.poisson(input, generator)
+
+    def vjp_input(F, grad):
+        return grad * 0
+
+
+@composite()
+def poisson(input: Tensor, generator=None) -> Tensor:
+    """Poisson numbers, one for each rate, in the type of `input`. RuntimeError for a negative rate."""
+    return poisson_of(input, generator=generator)
+
+
+@composite(method=True)
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator=None, out=None) -> Tensor:
+    """Indices drawn in proportion to weights, int64 [num_samples] or [rows, num_samples].
+
+    input: non-negative weights, [categories] or [rows, categories]. RuntimeError for weights that cannot be drawn from.
+    """
+    return finished(draws.multinomial(input._array, num_samples, replacement, generator), out=out)
+
+
+# --- in-place methods ------------------------------------------------------------------------------------------------
+
+
+def _fill(tensor: Tensor, name: str, draw) -> Tensor:
+    """Overwrite a tensor with drawn numbers; gradients do not pass through."""
+    recorded = check_inplace(tensor, False)
+    draws.fill(tensor._array, draw)
+    written(tensor, name)
+    if recorded:
+        forget_history(SimpleNamespace(node_name=f"{name[:-1].title().replace('_', '')}Backward0"), tensor)
+    return tensor
+
+
+def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator=None, **bounds) -> Tensor:
+    """Overwrite with numbers uniform in [from, to)."""
+    from_ = bounds.pop("from", from_)
+    return _fill(self, "uniform_", lambda shape: draws.uniform(shape, self._array.dtype, from_, to, generator))
+
+
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Tensor:
+    """Overwrite with normal numbers."""
+    whole = self._array.flags.c_contiguous
+    mean, std = [v.item() if isinstance(v, Tensor) else v for v in (mean, std)]
+    return _fill(self, "normal_", lambda shape: draws.normal(shape, self._array.dtype, mean, std, generator, contiguous=whole))
+
+
+def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, generator=None, **bounds) -> Tensor:
+    """Overwrite with integers: `random_()` over the type's range, `random_(to)` from 0 on, `random_(from, to)` in [from, to)."""
+    from_ = bounds.pop("from", from_)
+    kind = self._array.dtype
+    if from_ is None and to is None:
+        return _fill(self, "random_", lambda shape: draws.whole_range(shape, kind, generator))
+    low, high = (0, from_) if to is None and not bounds and from_ is not None else (from_ or 0, to)
+    return _fill(self, "random_", lambda shape: draws.integers(shape, low, high, kind, generator))
+
+
+def bernoulli_(self: Tensor, p=0.5, *, generator=None) -> Tensor:
+    """Overwrite with ones, with probability p (a number or a tensor), and zeros."""
+    given = p._array if isinstance(p, Tensor) else p
+    return _fill(self, "bernoulli_", lambda shape: draws.bernoulli(given, shape, self._array.dtype, generator))
+
+
+def _need_floating(self: Tensor, distribution: str) -> None:
+    if self._array.dtype.kind in "iub":
+        raise RuntimeError(
+            f"{distribution} distribution is a continuous probability distribution. dtype must be a floating point but you "
+            f"specified {dtype_of(self._array.dtype).name.replace('int64', 'Long')}"
+        )
+
+
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator=None) -> Tensor:
+    """Overwrite with exponentially distributed numbers of mean 1 / lambd."""
+    _need_floating(self, "Exponential")
+    return _fill(self, "exponential_", lambda shape: draws.exponential(shape, self._array.dtype, lambd, generator))
+
+
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator=None) -> Tensor:
+    """Overwrite with Cauchy distributed numbers."""
+    _need_floating(self, "Cauchy")
+    return _fill(self, "cauchy_", lambda shape: draws.cauchy(shape, self._array.dtype, median, sigma, generator))
+
+
+def geometric_(self: Tensor, p: float, *, generator=None) -> Tensor:
+    """Overwrite with the numbers of trials up to the first success of probability p."""
+    return _fill(self, "geometric_", lambda shape: draws.geometric(shape, self._array.dtype, p, generator))
+
+
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator=None) -> Tensor:
+    """Overwrite with numbers whose logarithms are normal."""
+    return _fill(self, "log_normal_", lambda shape: draws.log_normal(shape, self._array.dtype, mean, std, generator))
+
+
+for _method in (uniform_, normal_, random_, bernoulli_, exponential_, cauchy_, geometric_, log_normal_):
+    setattr(Tensor, _method.__name__, _method)

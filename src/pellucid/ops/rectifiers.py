@@ -1,0 +1,397 @@
+"""Activations made of straight pieces: relu and its relatives, shrinking, clipping; with their functional forms.
+
+Their gradients pass or do not pass, element by element, so their second derivatives are zero.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pellucid.autograd.call import inplace as write_in_place
+from pellucid.autograd.operator import Array, Index, Promote, composite, operator
+from pellucid.autograd.samples import unary
+from pellucid.core.tensor import Tensor
+
+__all__ = ["hardshrink", "prelu", "relu", "rrelu", "threshold"]
+
+
+def require_floating(name: str, array: np.ndarray) -> None:
+    """RuntimeError for an array that is not floating-point."""
+    if array.dtype.kind != "f":
+        raise RuntimeError(f"\"{name}\" not implemented for '{array.dtype.name}': it takes a floating-point tensor")
+
+
+def run(function, input, attributes: tuple, inplace: bool):
+    """Call an operator, or write its result into its operand."""
+    return write_in_place(function.operator, input, attributes) if inplace else function(input, *attributes)
+
+
+def in_place_form(function) -> None:
+    """Export `name_` beside a functional form that has an argument `inplace`."""
+    name = f"{function.__name__.removeprefix('functional_')}_"
+
+    def form(input, *args, **kwargs):
+        return function(input, *args, inplace=True, **kwargs)
+
+    form.__name__ = form.__qualname__ = name
+    form.__doc__ = f"In-place form of `{name[:-1]}`: writes the result into `input` and returns it."
+    composite(name=name, module="nn.functional")(form)
+
+
+@operator(module=None)
+class pass_above:
+    """The gradient where `point` is over the threshold (or NaN), else zero."""
+
+    def forward(xp, input: Array, point: Array, threshold: float):
+        return xp.where(point <= threshold, 0, input)
+
+    def vjp_input(F, grad, point, threshold):
+        return F.pass_above(grad, point, threshold)
+
+    def vjp_point(F, grad):
+        return F.zeros_of(grad)
+
+    def samples(make):
+        yield (make(3, 4), make(3, 4), 0.0), {}
+
+
+@operator(module=None)
+class pass_inside:
+    """The gradient where `point` lies strictly between two numbers (or is NaN), else zero."""
+
+    def forward(xp, input: Array, point: Array, low: float, high: float):
+        return xp.where((point <= low) | (point >= high), 0, input)
+
+    def vjp_input(F, grad, point, low, high):
+        return F.pass_inside(grad, point, low, high)
+
+    def vjp_point(F, grad):
+        return F.zeros_of(grad)
+
+    def samples(make):
+        yield (make(3, 4), make(3, 4), -1.0, 1.0), {}
+
+
+@operator(module=None)
+class pass_outside:
+    """The gradient where `point` lies outside of two numbers (or is NaN), else zero."""
+
+    def forward(xp, input: Array, point: Array, low: float, high: float):
+        return xp.where((point >= low) & (point <= high), 0, input)
+
+    def vjp_input(F, grad, point, low, high):
+        return F.pass_outside(grad, point, low, high)
+
+    def vjp_point(F, grad):
+        return F.zeros_of(grad)
+
+    def samples(make):
+        yield (make(3, 4), make(3, 4), -1.0, 1.0), {}
+
+
+@operator(promote=Promote.SAME, numbers=("slope",), module=None)
+class slope_below:
+    """The gradient where `point` is positive, slope times the gradient elsewhere."""
+
+    def forward(xp, input: Array, point: Array, slope: Array):
+        return xp.where(point > 0, input, input * slope)
+
+    def vjp_input(F, grad, point, slope):
+        return F.slope_below(grad, point, slope)
+
+    def vjp_point(F, grad):
+        return F.zeros_of(grad)
+
+    def vjp_slope(F, grad, input, point):
+        return F.where(point > 0, 0, grad * input)
+
+    def samples(make):
+        yield (make(3, 4), make(3, 4), 0.1), {}
+        yield (make(3, 4), make(3, 4), make(4)), {}
+
+
+# --- relu ------------------------------------------------------------------------------------------------------------
+
+
+@operator(method=True, inplace=True, exact=True)
+class relu:
+    """max(x, 0) of each element. The derivative at 0 counts as 0.
+
+    input: [*S], real, not bool. Returns [*S] of the same dtype.
+    Raises: RuntimeError for bools and complex numbers.
+    """
+
+    def forward(xp, input: Array):
+        if input.dtype.kind == "b":
+            raise RuntimeError("Boolean inputs not supported for relu")
+        if input.dtype.kind == "c":
+            raise RuntimeError("\"clamp_min_scalar_cpu\" not implemented for complex numbers: relu takes a real tensor")
+        return xp.maximum(input, 0)
+
+    def vjp_input(F, grad, result):
+        return F.pass_above(grad, result, 0)
+
+    samples = unary()
+
+
+@composite(name="relu", module="nn.functional")
+def functional_relu(input, inplace: bool = False):
+    """max(x, 0) of each element; see `pellucid.relu`."""
+    return run(relu, input, (), inplace)
+
+
+@operator(module=None, exact=True, node="HardtanhBackward0")
+class hardtanh_kernel:
+    """Each element between two numbers; the gradient is zero on them and outside."""
+
+    def forward(xp, input: Array, min_val: float, max_val: float):
+        if input.dtype.kind in "bc":
+            raise RuntimeError(f"\"hardtanh_cpu\" not implemented for '{input.dtype.name}': it takes a real tensor")
+        if input.dtype.kind == "u" and min(min_val, max_val) < 0:
+            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+        kind = input.dtype.type
+        return xp.minimum(xp.maximum(input, kind(min_val)), kind(max_val))
+
+    def vjp_input(F, grad, input, min_val, max_val):
+        return F.pass_inside(grad, input, min_val, max_val)
+
+    def samples(make):
+        yield (make(3, 4), -1.0, 1.0), {}
+
+
+@composite(module="nn.functional")
+def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
+    """Each element brought between `min_val` and `max_val`; the gradient is zero on the bounds and outside.
+
+    Raises:
+        ValueError: min_val > max_val.
+    """
+    if min_val > max_val:
+        raise ValueError(f"min_val cannot be greater than max_val: got {min_val} and {max_val}")
+    return run(hardtanh_kernel, input, (min_val, max_val), inplace)
+
+
+@composite(module="nn.functional")
+def relu6(input, inplace: bool = False):
+    """min(max(x, 0), 6) of each element. input: [*S], real."""
+    return run(hardtanh_kernel, input, (0.0, 6.0), inplace)
+
+
+@operator(module=None, exact=True, name="leaky_relu", node="LeakyReluBackward0")
+class leaky_kernel:
+    """x for positive x, negative_slope * x for the others."""
+
+    def forward(xp, input: Array, negative_slope: float):
+        require_floating("leaky_relu_cpu", input)
+        return xp.where(input > 0, input, input * negative_slope)
+
+    def vjp_input(F, grad, input, negative_slope):
+        return F.slope_below(grad, input, negative_slope)
+
+    def samples(make):
+        yield (make(3, 4), 0.1), {}
+
+
+@composite(module="nn.functional")
+def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
+    """x for positive x, negative_slope * x for the others. input: [*S], floating-point."""
+    return run(leaky_kernel, input, (negative_slope,), inplace)
+
+
+@operator(module=None, exact=True, broadcast=True, node="PreluKernelBackward0")
+class prelu_kernel:
+    """x for positive x, weight * x for the others; weight broadcasts."""
+
+    def forward(xp, input: Array, weight: Array):
+        return xp.where(input > 0, input, weight * input)
+
+    def vjp_input(F, grad, input, weight):
+        return F.slope_below(grad, input, weight)
+
+    def vjp_weight(F, grad, input):
+        return F.where(input > 0, 0, grad * input)
+
+    def samples(make):
+        yield (make(2, 3, 4), make(3, 1)), {}
+
+
+@composite(method=True, module=("torch", "nn.functional"))
+def prelu(input, weight):
+    """x for positive x, a learnt weight times x for the others.
+
+    input: [N, C, *] or any shape; weight: [C], or one element. Returns the input's shape.
+
+    Raises:
+        RuntimeError: dtypes differ, or the weight is neither one element nor one for each channel.
+    """
+    x, w = input._array, weight._array
+    if x.dtype != w.dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}")
+    if w.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}")
+    if w.size != 1:
+        if not x.ndim:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = x.shape[1] if x.ndim > 1 else 1
+        if channels != w.size:
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.size} and channel size = {channels}."
+            )
+    shape = [1] * x.ndim
+    if x.ndim > 1:
+        shape[1] = w.size
+    elif x.ndim == 1:
+        shape[0] = w.size
+    return prelu_kernel(input, weight.reshape(shape))
+
+
+@operator(module=None, exact=True, node="RreluWithNoiseBackward0", broadcast=False)
+class rrelu_kernel:
+    """x for positive x, noise * x for the others."""
+
+    def forward(xp, input: Array, noise: Index):
+        return xp.where(input > 0, input, input * noise)
+
+    def vjp_input(F, grad, input, noise):
+        return F.slope_below(grad, input, noise)
+
+
+@composite(name="rrelu", module="nn.functional")
+def functional_rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False):
+    """x for positive x; the others times a slope drawn from [lower, upper) for each when training, else times its mean.
+
+    input: [*S], floating-point.
+    """
+    if lower > upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: got {lower} and {upper}")
+    if not training:
+        return run(leaky_kernel, input, ((lower + upper) / 2,), inplace)
+    noise = Tensor.uniform_(Tensor.new_empty(input, input.shape), lower, upper)
+    return run(rrelu_kernel, input, (noise,), inplace)
+
+
+@composite()
+def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator=None):
+    """See `pellucid.nn.functional.rrelu`."""
+    return functional_rrelu(input, lower, upper, training)
+
+
+@operator(module=None, exact=True, node="ThresholdBackward0")
+class threshold_kernel:
+    """x where it is over the threshold, `value` elsewhere."""
+
+    def forward(xp, input: Array, threshold: float, value: float):
+        if input.dtype.kind in "bc":
+            raise RuntimeError(f"\"threshold_cpu\" not implemented for '{input.dtype.name}': it takes a real tensor")
+        return xp.where(input <= threshold, xp.asarray(value).astype(input.dtype), input)
+
+    def vjp_input(F, grad, input, threshold):
+        return F.pass_above(grad, input, threshold)
+
+    def samples(make):
+        yield (make(3, 4), 0.2, 5.0), {}
+
+
+def threshold_(input, threshold: float, value: float):
+    """In-place form of `threshold`."""
+    return run(threshold_kernel, input, (threshold, value), True)
+
+
+@composite()
+def threshold(input, threshold: float, value: float):
+    """x where it is over the threshold, `value` elsewhere. input: [*S], real."""
+    return threshold_kernel(input, threshold, value)
+
+
+composite(name="threshold_")(threshold_)
+
+
+@composite(name="threshold", module="nn.functional")
+def functional_threshold(input, threshold: float, value: float, inplace: bool = False):
+    """See `pellucid.threshold`."""
+    return run(threshold_kernel, input, (threshold, value), inplace)
+
+
+# --- hard forms of smooth functions ----------------------------------------------------------------------------------
+
+
+@operator(module=None, exact=True, node="HardsigmoidBackward0")
+class hardsigmoid_kernel:
+    """(x + 3) / 6 between 0 and 1."""
+
+    def forward(xp, input: Array):
+        require_floating("hardsigmoid", input)
+        return xp.minimum(xp.maximum(input + 3, 0), 6) / 6
+
+    def vjp_input(F, grad, input):
+        return F.pass_inside(grad / 6, input, -3.0, 3.0)
+
+    samples = unary()
+
+
+@composite(module="nn.functional")
+def hardsigmoid(input, inplace: bool = False):
+    """(x + 3) / 6, brought between 0 and 1. input: [*S], floating-point."""
+    return run(hardsigmoid_kernel, input, (), inplace)
+
+
+@operator(module=None, exact=True, node="HardswishBackward0")
+class hardswish_kernel:
+    """x times `hardsigmoid` of x."""
+
+    def forward(xp, input: Array):
+        require_floating("hardswish", input)
+        return input * xp.minimum(xp.maximum(input + 3, 0), 6) / 6
+
+    def vjp_input(F, grad, input):
+        return F.where(input <= -3, 0, F.where(input < 3, grad * (input / 3 + 0.5), grad))
+
+    samples = unary()
+
+
+@composite(module="nn.functional")
+def hardswish(input, inplace: bool = False):
+    """x times `hardsigmoid` of x. input: [*S], floating-point."""
+    return run(hardswish_kernel, input, (), inplace)
+
+
+@operator(method=True, exact=True, module=("torch", "nn.functional"))
+class hardshrink:
+    """x, but zero where |x| <= lambd.
+
+    input: [*S], floating-point. Returns [*S].
+    Raises: RuntimeError for integers.
+    """
+
+    def forward(xp, input: Array, lambd: float = 0.5):
+        require_floating("hardshrink_cpu", input)
+        return xp.where((input >= -lambd) & (input <= lambd), 0, input)
+
+    def vjp_input(F, grad, input, lambd):
+        return F.pass_outside(grad, input, -lambd, lambd)
+
+    samples = unary()
+
+
+@operator(module="nn.functional", exact=True)
+class softshrink:
+    """x moved towards zero by lambd; zero where |x| <= lambd.
+
+    input: [*S], floating-point. Returns [*S].
+    Raises: RuntimeError for integers or a negative lambd.
+    """
+
+    def forward(xp, input: Array, lambd: float = 0.5):
+        require_floating("softshrink_cpu", input)
+        if lambd < 0:
+            raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+        return xp.where(input > lambd, input - lambd, xp.where(input < -lambd, input + lambd, input * 0))
+
+    def vjp_input(F, grad, input, lambd):
+        return F.pass_outside(grad, input, -lambd, lambd)
+
+    samples = unary()
+
+
+for _function in (functional_relu, leaky_relu, hardtanh, functional_threshold, functional_rrelu):
+    in_place_form(_function)

@@ -1,0 +1,438 @@
+"""Reductions by addition and multiplication: sum, mean, prod, their NaN-skipping forms, logsumexp, counts, truth.
+
+Variance, medians and quantiles live in `statistics.py`, maxima in `extrema.py`, norms in `norms.py`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pellucid.autograd.operator import Array, Promote, composite, operator
+from pellucid.autograd.samples import reduction
+from pellucid.core.dtype import dtype_of
+from pellucid.ops.dims import all_dims, keyword_names, one_dim, reduced_shape
+
+__all__ = ["all", "any", "count_nonzero", "logsumexp", "mean", "nanmean", "nansum", "prod", "sum"]
+
+BLOCK = 256  # rows that are summed straight; longer columns are summed in blocks, so that errors stay as small as along rows
+
+
+def whole(input, dim, keepdim):
+    """Canonical form of a reduction's attributes."""
+    return all_dims(dim, input.ndim), bool(keepdim)
+
+
+def added(xp, input: np.ndarray, dim, keepdim: bool = False):
+    """The sum over dimensions; integers and bools are added up as int64.
+
+    NumPy adds pairwise only along the last dimension in memory; elsewhere long sums are cut into blocks.
+    """
+    if input.dtype.kind in "iub":
+        return xp.add.reduce(input, axis=dim, keepdims=keepdim, dtype=np.int64)
+    if input.size > 1 << 14 and dim == (0,) and input.ndim > 1 and input.shape[0] >= 4 * BLOCK:
+        rows = input.shape[0] // BLOCK * BLOCK
+        blocks = xp.add.reduce(input[:rows].reshape(-1, BLOCK, *input.shape[1:]), axis=1)
+        total = xp.add.reduce(blocks, axis=0, keepdims=keepdim)
+        return total + xp.add.reduce(input[rows:], axis=0, keepdims=keepdim) if rows < input.shape[0] else total
+    return xp.add.reduce(input, axis=dim, keepdims=keepdim)
+
+
+@operator(module=None)
+class expand_reduced:
+    """What a reduction's result (or its gradient) is at each element of the operand: the value, repeated over `dim`.
+
+    input: the reduction's result, with its dimensions kept or not. Returns `input_shape`.
+    """
+
+    def forward(xp, input: Array, input_shape: tuple, dim: tuple, keepdim: bool = False):
+        spread = xp.empty(input_shape, input.dtype)
+        spread[...] = input if keepdim or input.ndim == 0 else input.reshape(reduced_shape(input_shape, dim))
+        return spread
+
+    def vjp_input(F, grad, dim, keepdim):
+        return F.sum_dim(grad, dim, keepdim)
+
+    def samples(make):
+        yield (make(4), (3, 4), (0,), False), {}
+        yield (make(3, 1), (3, 4), (1,), True), {}
+
+
+# --- sum -------------------------------------------------------------------------------------------------------------
+
+
+@operator(module=None, exact=True, node="SumBackward0")
+class sum_all:
+    """The sum of all elements."""
+
+    def forward(xp, input: Array):
+        if input.dtype.kind in "iub":
+            return xp.add.reduce(input, axis=None, dtype=np.int64)
+        return xp.add.reduce(input, axis=None)
+
+    def vjp_input(F, grad, input_shape):
+        return F.expand_all(grad, input_shape)
+
+    def samples(make):
+        yield (make(3, 4),), {}
+        yield (make(),), {}
+
+
+@operator(module=None)
+class expand_all:
+    """One number, repeated."""
+
+    def forward(xp, input: Array, input_shape: tuple):
+        spread = xp.empty(input_shape, input.dtype)
+        spread[...] = input
+        return spread
+
+    def vjp_input(F, grad):
+        return F.sum_all(grad)
+
+    def samples(make):
+        yield (make(), (3, 4)), {}
+
+
+@operator(module=None, exact=True, node="SumBackward1")
+class sum_dim:
+    """The sum over dimensions."""
+
+    def canonical(input, dim, keepdim):
+        return whole(input, dim, keepdim)
+
+    def forward(xp, input: Array, dim: tuple, keepdim: bool = False):
+        return added(xp, input, dim, keepdim)
+
+    def vjp_input(F, grad, input_shape, dim, keepdim):
+        return F.expand_reduced(grad, input_shape, dim, keepdim)
+
+    samples = reduction()
+
+
+def _as_asked(result, dtype):
+    """Integers are added and multiplied as int64; the result takes the type that was asked for."""
+    return result if dtype is None or result.dtype is dtype else result.to(dtype)
+
+
+def _cast(input, dtype):
+    return input if dtype is None or input.dtype is dtype else input.to(dtype)
+
+
+@composite(method=True)
+def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
+    """The sum over all dimensions, or over those in `dim`.
+
+    Args:
+        input: [*S]; integers and bools are summed as int64.
+        dim: a dimension or a tuple of them; None or () for all.
+        keepdim: keep the summed dimensions, with size one.
+        dtype: convert to this type first.
+        axis, keepdims: NumPy's names for the two.
+
+    Raises:
+        IndexError: a dimension that is not there.
+        RuntimeError: a dimension named twice.
+    """
+    if dim is None and axis is None and dtype is None and not keepdim and not keepdims:
+        return sum_all(input, out=out)
+    dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
+    if dtype is None and out is not None:
+        dtype = out.dtype
+    return _as_asked(sum_dim(_cast(input, dtype), dim, keepdim, out=out), dtype)
+
+
+@composite(method=True)
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The sum over elements that are not NaN; see `sum`.
+
+    Raises:
+        RuntimeError: complex input.
+    """
+    if input.is_complex():
+        raise RuntimeError("nansum does not support complex inputs")
+    return sum(nan_as_zero(input), dim, keepdim, dtype=dtype, out=out)
+
+
+@operator(module=None)
+class nan_as_zero:
+    """The operand with zeros in place of NaN."""
+
+    def forward(xp, input: Array):
+        return input.copy() if input.dtype.kind in "iub" else xp.where(xp.isnan(input), 0, input)
+
+    def vjp_input(F, grad, input):
+        return F.where(F.isnan(input), 0, grad)
+
+
+# --- mean ------------------------------------------------------------------------------------------------------------
+
+
+def _refuse_whole_numbers(name: str, array: np.ndarray) -> None:
+    if array.dtype.kind in "iub":
+        raise RuntimeError(
+            f"{name}(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {_TYPE_NAMES[dtype_of(array.dtype).name]}. Convert with .float(), or give dtype=."
+        )
+
+
+_TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
+
+
+@operator(module=None, node="MeanBackward0")
+class mean_all:
+    """The mean of all elements."""
+
+    def forward(xp, input: Array):
+        _refuse_whole_numbers("mean", input)
+        return xp.true_divide(xp.add.reduce(input, axis=None), input.dtype.type(input.size))
+
+    def vjp_input(F, grad, input_shape):
+        return F.expand_all(grad / math.prod(input_shape), input_shape)
+
+    def samples(make):
+        yield (make(3, 4),), {}
+        yield (make(),), {}
+
+
+@operator(module=None, node="MeanBackward1")
+class mean_dim:
+    """The mean over dimensions."""
+
+    def canonical(input, dim, keepdim):
+        return whole(input, dim, keepdim)
+
+    def forward(xp, input: Array, dim: tuple, keepdim: bool = False):
+        _refuse_whole_numbers("mean", input)
+        count = math.prod([input.shape[d] for d in dim])
+        return xp.true_divide(added(xp, input, dim, keepdim), input.dtype.type(count))
+
+    def vjp_input(F, grad, input_shape, dim, keepdim):
+        return F.expand_reduced(grad / max(math.prod([input_shape[d] for d in dim]), 1), input_shape, dim, keepdim)
+
+    samples = reduction()
+
+
+@composite(method=True)
+def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
+    """The mean over all dimensions, or over those in `dim`; NaN where there are no elements.
+
+    Args:
+        input: [*S], floating-point or complex (or say with `dtype` in what to compute).
+        dim, keepdim, dtype, axis, keepdims: as for `sum`.
+
+    Raises:
+        RuntimeError: integers or bools without `dtype`.
+    """
+    if dim is None and axis is None and dtype is None and not keepdim and not keepdims:
+        return mean_all(input, out=out)
+    dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
+    return mean_dim(_cast(input, dtype), dim, keepdim, out=out)
+
+
+@composite(method=True)
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The mean of the elements that are not NaN; see `mean`.
+
+    Raises:
+        RuntimeError: integers or bools.
+    """
+    if not (input.is_floating_point() or input.is_complex()):
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}")
+    total = sum(nan_as_zero(_cast(input, dtype)), dim, keepdim)
+    count = sum(input.isnan().logical_not(), dim, keepdim)
+    return total.div(count, out=out)
+
+
+# --- prod ------------------------------------------------------------------------------------------------------------
+
+
+@operator(module=None, exact=True, node="ProdBackward0")
+class prod_all:
+    """The product of all elements."""
+
+    def forward(xp, input: Array):
+        return xp.multiply.reduce(input, axis=None, dtype=np.int64 if input.dtype.kind in "iub" else None)
+
+    def vjp_input(F, grad, input, input_shape):
+        return grad * F.reshape(F.prod_others(F.reshape(input, (-1,))), input_shape)
+
+    def samples(make):
+        yield (make(2, 3),), {}
+        yield (make(),), {}
+
+
+@operator(module=None, exact=True, node="ProdBackward1")
+class prod_dim:
+    """The product over one dimension."""
+
+    def canonical(input, dim, keepdim):
+        return one_dim(dim, input.ndim), bool(keepdim)
+
+    def forward(xp, input: Array, dim: int, keepdim: bool = False):
+        kind = np.int64 if input.dtype.kind in "iub" else None
+        return xp.multiply.reduce(input, axis=dim if input.ndim else (), keepdims=keepdim, dtype=kind)
+
+    def vjp_input(F, grad, input, input_shape, dim, keepdim):
+        if not input_shape:
+            return grad
+        spread = F.expand_reduced(grad, input_shape, (dim,), keepdim)
+        return spread * F.transpose(F.prod_others(F.transpose(input, dim, -1)), dim, -1)
+
+    def samples(make):
+        yield (make(2, 3), 0, False), {}
+        yield (make(2, 3), -1, True), {}
+
+
+@operator(module=None, exact=True)
+class prod_others:
+    """For each element the product of all others along the last dimension: the derivative of a product, zeros or not."""
+
+    def forward(xp, input: Array):
+        before, after = xp.ones(input.shape, input.dtype), xp.ones(input.shape, input.dtype)
+        xp.multiply.accumulate(input[..., :-1], axis=-1, out=before[..., 1:])
+        xp.multiply.accumulate(input[..., :0:-1], axis=-1, out=after[..., -2::-1] if input.shape[-1] > 1 else after[..., :0])
+        return before * after
+
+    def vjp_input(F, grad, input):
+        # row k of the matrix is the operand with its element k left out
+        rows = F.fill_diagonal_of(input, 1.0)
+        return F.sum_dim(F.fill_diagonal_of(grad, 0.0) * F.prod_others(rows), (-1,), False)
+
+    def samples(make):
+        yield (make(2, 3),), {}
+
+
+@operator(module=None, exact=True)
+class fill_diagonal_of:
+    """The operand's last dimension n as n rows of a square matrix, with `value` on the diagonal."""
+
+    def forward(xp, input: Array, value: float):
+        size = input.shape[-1]
+        rows = xp.empty((*input.shape, size), input.dtype)
+        rows[...] = input[..., None, :]
+        rows[..., xp.arange(size), xp.arange(size)] = value
+        return rows
+
+    def vjp_input(F, grad):
+        return F.sum_off_diagonal(grad)
+
+    def samples(make):
+        yield (make(2, 3), 1.0), {}
+
+
+@operator(module=None, exact=True)
+class sum_off_diagonal:
+    """The sum of each column of the last two dimensions, the diagonal left out."""
+
+    def forward(xp, input: Array):
+        places = xp.arange(input.shape[-1])
+        return xp.add.reduce(input, axis=-2) - input[..., places, places]
+
+    def vjp_input(F, grad):
+        return F.fill_diagonal_of(grad, 0.0)
+
+    def samples(make):
+        yield (make(2, 3, 3),), {}
+
+
+@composite(method=True)
+def prod(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
+    """The product of all elements, or over one dimension; integers and bools are multiplied as int64.
+
+    Args:
+        input: [*S]. dim: one dimension, None for all. keepdim, dtype, axis, keepdims: as for `sum`.
+    """
+    dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
+    input = _cast(input, dtype)
+    return _as_asked(prod_all(input, out=out) if dim is None else prod_dim(input, dim, keepdim, out=out), dtype)
+
+
+# --- logsumexp -------------------------------------------------------------------------------------------------------
+
+
+@operator(promote=Promote.FLOAT, broadcast=False, method=True, module=("torch", "special"))
+class logsumexp:
+    """Logarithm of the sum of exponentials over `dim`, without overflow.
+
+    input: [*S]. Returns S without `dim` (or with size one). An empty sum gives -inf.
+    """
+
+    def canonical(input, dim, keepdim=False):
+        return whole(input, dim, keepdim)
+
+    def forward(xp, input: Array, dim: tuple, keepdim: bool = False):
+        if not input.size:
+            return xp.log(added(xp, xp.exp(input), dim, keepdim))
+        top = xp.maximum.reduce(input.real, axis=dim, keepdims=True)
+        top = xp.where(xp.isinf(top), 0, top)
+        total = xp.log(added(xp, xp.exp(input - top), dim, True)) + top
+        return total if keepdim else total.reshape([s for d, s in enumerate(input.shape) if d not in dim])
+
+    def vjp_input(F, grad, input, input_shape, result, dim, keepdim):
+        level = F.where(F.isinf(result), 0, result)
+        return F.expand_reduced(grad, input_shape, dim, keepdim) * F.exp(input - F.expand_reduced(level, input_shape, dim, keepdim))
+
+    samples = reduction()
+
+
+# --- truth and counts ------------------------------------------------------------------------------------------------
+
+
+def _truth(input: np.ndarray, found):
+    """The result of `any` and `all` is bool, but uint8 for uint8."""
+    return found.astype(np.uint8) if input.dtype == np.uint8 else found
+
+
+@operator(module=None, exact=True)
+class any_dim:
+    """Whether an element over `dim` is true."""
+
+    def canonical(input, dim, keepdim):
+        return whole(input, dim, keepdim)
+
+    def forward(xp, input: Array, dim: tuple, keepdim: bool):
+        return _truth(input, xp.logical_or.reduce(input, axis=dim, keepdims=keepdim, dtype=bool))
+
+
+@operator(module=None, exact=True)
+class all_dim:
+    """Whether all elements over `dim` are true."""
+
+    def canonical(input, dim, keepdim):
+        return whole(input, dim, keepdim)
+
+    def forward(xp, input: Array, dim: tuple, keepdim: bool):
+        return _truth(input, xp.logical_and.reduce(input, axis=dim, keepdims=keepdim, dtype=bool))
+
+
+@composite(method=True)
+def any(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
+    """Whether any element is true (not zero), over everything or over `dim`. Returns bools (uint8 for uint8)."""
+    dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
+    return any_dim(input, dim, keepdim, out=out)
+
+
+@composite(method=True)
+def all(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
+    """Whether all elements are true (not zero), over everything or over `dim`. Returns bools (uint8 for uint8)."""
+    dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
+    return all_dim(input, dim, keepdim, out=out)
+
+
+@operator(method=True, exact=True)
+class count_nonzero:
+    """How many elements are not zero, over everything or over `dim`.
+
+    input: [*S]. Returns int64, S without `dim`.
+    """
+
+    def canonical(input, dim=None):
+        return all_dims(dim, input.ndim)
+
+    def forward(xp, input: Array, dim: tuple | None = None):
+        return xp.add.reduce(input != 0, axis=dim, dtype=np.int64)
+
+    def samples(make):
+        yield (make(3, 4), 0), {}

@@ -1,0 +1,399 @@
+"""Running reductions along a dimension: cumulative sums, products, extremes; differences and trapezoids.
+
+The dimension is kept: element i of a result tells about the elements up to i.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pellucid.autograd.call import inplace
+from pellucid.autograd.operator import Array, composite, operator
+from pellucid.ops.comparison import refuse_complex
+from pellucid.ops.dims import one_dim
+
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "logcumsumexp", "trapezoid", "trapz"]
+
+
+def scanned(xp, ufunc, input: np.ndarray, dim: int, backwards: bool = False) -> np.ndarray:
+    """Accumulate along a dimension, from the end if `backwards`; integers and bools as int64."""
+    kind = np.int64 if input.dtype.kind in "iub" else None
+    if not input.ndim:
+        return input.astype(kind or input.dtype)
+    if backwards:
+        return xp.flip(ufunc.accumulate(xp.flip(input, dim), axis=dim, dtype=kind), dim).copy()
+    return ufunc.accumulate(input, axis=dim, dtype=kind)
+
+
+def along(input, dim):
+    """Canonical form of one dimension."""
+    return one_dim(dim, input.ndim)
+
+
+def _samples(make):
+    yield (make(3, 4), 0), {}
+    yield (make(2, 3, 2), -2), {}
+    yield (make(), 0), {}
+
+
+# --- sums and products -----------------------------------------------------------------------------------------------
+
+
+@operator(module=None, exact=True, name="cumsum", node="CumsumBackward0")
+class cumsum_kernel:
+    """The sum of the elements up to each."""
+
+    def canonical(input, dim):
+        return along(input, dim)
+
+    def forward(xp, input: Array, dim: int):
+        return scanned(xp, xp.add, input, dim)
+
+    def vjp_input(F, grad, dim):
+        return F.cumsum_back(grad, dim)
+
+    samples = _samples
+
+
+@operator(module=None, exact=True)
+class cumsum_back:
+    """The sum of the elements from each on."""
+
+    def forward(xp, input: Array, dim: int):
+        return scanned(xp, xp.add, input, dim, backwards=True)
+
+    def vjp_input(F, grad, dim):
+        return F.cumsum(grad, dim)
+
+    samples = _samples
+
+
+@operator(module=None, exact=True, name="cumprod", node="CumprodBackward0")
+class cumprod_kernel:
+    """The product of the elements up to each."""
+
+    def canonical(input, dim):
+        return along(input, dim)
+
+    def forward(xp, input: Array, dim: int):
+        return scanned(xp, xp.multiply, input, dim)
+
+    def vjp_input(F, grad, input, input_shape, dim):
+        if not input_shape:
+            return grad
+        return F.transpose(F.cumprod_back(F.transpose(grad, dim, -1), F.transpose(input, dim, -1)), dim, -1)
+
+    def samples(make):
+        yield (make(3, 4), 0), {}
+        yield (make(2, 3), -1), {}
+
+
+@operator(module=None)
+class cumprod_back:
+    """Gradient of `cumprod` along the last dimension, for operands with zeros too.
+
+    Element k is the sum over i >= k of grad_i times the product of all elements up to i but the k-th.
+    """
+
+    def forward(xp, input: Array, point: Array):
+        if not (point == 0).any():
+            products = xp.multiply.accumulate(point, axis=-1)
+            return scanned(xp, xp.add, input * products, point.ndim - 1, backwards=True) / point
+        size = point.shape[-1]
+        others = xp.empty((*point.shape, size), point.dtype)
+        others[...] = point[..., None, :]
+        others[..., xp.arange(size), xp.arange(size)] = 1
+        return xp.add.reduce(xp.triu(xp.multiply.accumulate(others, axis=-1)) * input[..., None, :], axis=-1)
+
+    def vjp_input(F, grad, point):
+        terms = F.upper_triangle(F.cumprod(F.fill_diagonal_of(point, 1.0), -1))
+        return F.sum_dim(terms * F.unsqueeze(grad, -1), (-2,), False)
+
+    def vjp_point(F, grad, input, point):
+        # row k of the matrix leaves out element k; its own derivative is that of a cumulative product again
+        weights = F.upper_triangle(F.unsqueeze(grad, -1) * F.unsqueeze(input, -2))
+        return F.sum_off_diagonal(F.cumprod_back(weights, F.fill_diagonal_of(point, 1.0)))
+
+    def samples(make):
+        yield (make(2, 3), make(2, 3)), {}
+
+
+@operator(module=None, exact=True)
+class upper_triangle:
+    """The last two dimensions with zeros below the diagonal."""
+
+    def forward(xp, input: Array):
+        return xp.triu(input)
+
+    def vjp_input(F, grad):
+        return F.upper_triangle(grad)
+
+    def samples(make):
+        yield (make(2, 3, 3),), {}
+
+
+def _typed(input, dtype):
+    return input if dtype is None or input.dtype is dtype else input.to(dtype)
+
+
+def _in_place(kernel, name: str):
+    def form(input, dim, *, dtype=None):
+        if dtype is not None and dtype is not input.dtype:
+            raise RuntimeError(f"Bad in-place call: input tensor dtype {input.dtype} and output dtype {dtype} must match")
+        if input._array.dtype.kind in "iub" and input._array.dtype != np.int64:
+            return input.copy_(kernel(input, dim))
+        return inplace(kernel.operator, input, (dim,))
+
+    form.__name__, form.__doc__ = name, f"In-place form of `{name[:-1]}`."
+    return form
+
+
+def _asked(result, dtype):
+    return result if dtype is None or result.dtype is dtype else result.to(dtype)
+
+
+@composite(method=True, inplace=_in_place(cumsum_kernel, "cumsum_"))
+def cumsum(input, dim: int, *, dtype=None, out=None, axis=None):
+    """The sum of the elements up to each, along `dim`.
+
+    input: [*S]; integers and bools are summed as int64. Returns [*S].
+    """
+    return _asked(cumsum_kernel(_typed(input, dtype), dim if axis is None else axis, out=out), dtype)
+
+
+@composite(method=True, inplace=_in_place(cumprod_kernel, "cumprod_"))
+def cumprod(input, dim: int, *, dtype=None, out=None, axis=None):
+    """The product of the elements up to each, along `dim`.
+
+    input: [*S]; integers and bools are multiplied as int64. Returns [*S].
+    """
+    return _asked(cumprod_kernel(_typed(input, dtype), dim if axis is None else axis, out=out), dtype)
+
+
+# --- logarithms of sums ----------------------------------------------------------------------------------------------
+
+
+def _log_sums(xp, input: np.ndarray, dim: int, backwards: bool = False) -> np.ndarray:
+    """log(cumsum(exp(x))), from the end if `backwards`."""
+    if not input.ndim:
+        return input.copy()
+    if input.dtype.kind != "c":
+        return scanned(xp, xp.logaddexp, input, dim, backwards)
+    # one by one: the imaginary part goes on from that of the larger term, beyond pi
+    rows = xp.moveaxis(input, dim, 0)
+    sums = rows.copy()
+    order = range(len(rows) - 2, -1, -1) if backwards else range(1, len(rows))
+    for i in order:
+        before = sums[i + 1 if backwards else i - 1]
+        larger = xp.where(before.real >= rows[i].real, before, rows[i])
+        smaller = xp.where(before.real >= rows[i].real, rows[i], before)
+        sums[i] = xp.where(xp.isneginf(larger.real), larger, larger + xp.log1p(xp.exp(smaller - larger)))
+    return xp.ascontiguousarray(xp.moveaxis(sums, 0, dim))
+
+
+def _mixed(xp, input, inside, outside, dim: int, backwards: bool):
+    """exp(outside) * cumsum(input * exp(inside)): parts of either sign summed apart, by logarithms; nothing overflows."""
+    if input.dtype.kind == "c":
+        return xp.exp(_log_sums(xp, xp.log(input) + inside, dim, backwards) + outside)
+    above = _log_sums(xp, xp.log(xp.where(input > 0, input, 0)) + inside, dim, backwards)
+    below = _log_sums(xp, xp.log(xp.where(input < 0, -input, 0)) + inside, dim, backwards)
+    return xp.exp(above + outside) - xp.exp(below + outside)
+
+
+@operator(method=True)
+class logcumsumexp:
+    """Logarithm of the sum of the exponentials of the elements up to each, along `dim`, without overflow.
+
+    input: [*S], floating-point or complex. Returns [*S].
+    Raises: RuntimeError for integers.
+    """
+
+    def canonical(input, dim):
+        return along(input, dim)
+
+    def forward(xp, input: Array, dim: int):
+        if input.dtype.kind not in "fc":
+            raise RuntimeError(f"\"logcumsumexp_out_cpu\" not implemented for '{input.dtype.name}'")
+        return _log_sums(xp, input, dim)
+
+    def vjp_input(F, grad, input, result, dim):
+        return F.logcumsumexp_back(grad, input, result, dim)
+
+    samples = _samples
+
+
+@operator(module=None)
+class logcumsumexp_back:
+    """Gradient of `logcumsumexp`: exp(x) times the sum from each element on of grad * exp(-result)."""
+
+    def forward(xp, input: Array, point: Array, output: Array, dim: int):
+        return _mixed(xp, input, -output, point, dim, backwards=True)
+
+    def vjp_input(F, grad, point, output, dim):
+        return F.logcumsumexp_forth(grad, point, output, dim)
+
+    def vjp_point(F, grad, input, point, output, dim):
+        return grad * F.logcumsumexp_back(input, point, output, dim)
+
+    def vjp_output(F, grad, input, point, output, dim):
+        return -input * F.logcumsumexp_forth(grad, point, output, dim)
+
+
+@operator(module=None)
+class logcumsumexp_forth:
+    """What `logcumsumexp_back` is transposed to: exp(-result) times the sum up to each element of input * exp(x)."""
+
+    def forward(xp, input: Array, point: Array, output: Array, dim: int):
+        return _mixed(xp, input, point, -output, dim, backwards=False)
+
+    def vjp_input(F, grad, point, output, dim):
+        return F.logcumsumexp_back(grad, point, output, dim)
+
+    def vjp_point(F, grad, input, point, output, dim):
+        return input * F.logcumsumexp_back(grad, point, output, dim)
+
+    def vjp_output(F, grad, input, point, output, dim):
+        return -grad * F.logcumsumexp_forth(input, point, output, dim)
+
+
+# --- extremes --------------------------------------------------------------------------------------------------------
+
+
+def _running(xp, name: str, ufunc, input: np.ndarray, dim: int):
+    """The extreme up to each element, and where it is: the latest of equal ones."""
+    refuse_complex(name, input)
+    if not input.ndim:
+        return input.copy(), xp.zeros((), np.int64)
+    values = ufunc.accumulate(input, axis=dim)
+    found = input == values
+    if input.dtype.kind == "f":
+        found |= xp.isnan(input)
+    shape = [1] * input.ndim
+    shape[dim] = -1
+    places = xp.where(found, xp.arange(input.shape[dim]).reshape(shape), 0)
+    return values, xp.maximum.accumulate(places, axis=dim)
+
+
+def _distinct(make):
+    yield (make.distinct(3, 4), 0), {}
+    yield (make.distinct(2, 3), -1), {}
+
+
+@operator(method=True, exact=True, outputs=("values", "indices"), constant=("indices",))
+class cummax:
+    """The largest of the elements up to each, along `dim`, and where it is; the gradient follows the indices.
+
+    input: [*S], real. Returns the pair (values, indices).
+    """
+
+    def canonical(input, dim):
+        return along(input, dim)
+
+    def forward(xp, input: Array, dim: int):
+        return _running(xp, "cummax", xp.maximum, input, dim)
+
+    def vjp_input(F, grad, indices, input_shape, dim):
+        return F.place_along(grad, indices, input_shape, dim, True)
+
+    samples = _distinct
+
+
+@operator(method=True, exact=True, outputs=("values", "indices"), constant=("indices",))
+class cummin:
+    """The smallest of the elements up to each, along `dim`, and where it is; see `cummax`.
+
+    input: [*S], real. Returns the pair (values, indices).
+    """
+
+    def canonical(input, dim):
+        return along(input, dim)
+
+    def forward(xp, input: Array, dim: int):
+        return _running(xp, "cummin", xp.minimum, input, dim)
+
+    def vjp_input(F, grad, indices, input_shape, dim):
+        return F.place_along(grad, indices, input_shape, dim, True)
+
+    samples = _distinct
+
+
+# --- differences and areas -------------------------------------------------------------------------------------------
+
+
+def _joined(input, prepend, append, dim: int):
+    from pellucid.autograd.operator import tensors as F
+
+    parts = [t for t in (prepend, input, append) if t is not None]
+    return input if len(parts) == 1 else F.cat(parts, dim)
+
+
+@composite(method=True)
+def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=None):
+    """The n-th difference along `dim`: element i + 1 minus element i, n times.
+
+    input: [*S] with at least one dimension; prepend, append: tensors joined to it first. Bools are compared, not subtracted.
+
+    Raises:
+        RuntimeError: a 0-d tensor, or a negative n.
+    """
+    if not input._array.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    for name, other in (("prepend", prepend), ("append", append)):
+        if other is not None and other.ndim != input.ndim:
+            raise RuntimeError(f"diff expects prepend or append to be the same dimension as input: {name} has {other.ndim}, input {input.ndim}")
+    dim = one_dim(dim, input.ndim)
+    result = input.clone() if n == 0 else _joined(input, prepend, append, dim)
+    for _ in range(min(n, result.size(dim))):
+        size = max(result.size(dim) - 1, 0)
+        later, earlier = result.narrow(dim, result.size(dim) - size, size), result.narrow(dim, 0, size)
+        result = later.logical_xor(earlier) if result._array.dtype.kind == "b" else later - earlier
+    return result if out is None else out.copy_(result)
+
+
+def _steps(y, x, dx, dim: int):
+    """The widths of the trapezoids, ready to be multiplied."""
+    if x is None:
+        return dx
+    if x.ndim == 1 and y.ndim != 1:
+        if x.size(0) != y.size(dim):
+            raise RuntimeError(f"There must be one `x` value for each sample point: x has {x.size(0)}, y {y.size(dim)} along dim {dim}")
+        return diff(x).reshape([-1 if d == dim else 1 for d in range(y.ndim)])
+    return diff(x, dim=dim if x.ndim == y.ndim else dim - y.ndim)
+
+
+def _heights(y, dim: int):
+    size = max(y.size(dim) - 1, 0)
+    return y.narrow(dim, y.size(dim) - size, size) + y.narrow(dim, 0, size)
+
+
+def _check_spacing(y, x, dx) -> None:
+    if x is not None and dx is not None:
+        raise TypeError("trapezoid(): give the sample points as x or their distance as dx, not both")
+    if isinstance(dx, complex) or (y._array.dtype.kind == "b"):
+        raise RuntimeError("trapezoid: received a bool input for `x` or `y`, but bool is not supported")
+
+
+@composite(alias=["trapz"])
+def trapezoid(y, x=None, *, dx=None, dim: int = -1):
+    """The area under the values y along `dim`, by trapezoids.
+
+    y: [*S]; x: the sample points, [S[dim]] or broadcasting with y; dx: their distance (1 by default).
+    """
+    _check_spacing(y, x, dx)
+    dim = one_dim(dim, y.ndim)
+    if not y.size(dim):
+        return y.sum(dim) * 1.0 if y._array.dtype.kind in "iu" else y.sum(dim)
+    return (_heights(y, dim) * _steps(y, x, 1 if dx is None else dx, dim)).sum(dim) / 2.0
+
+
+@composite()
+def cumulative_trapezoid(y, x=None, *, dx=None, dim: int = -1):
+    """The area under the values y up to each along `dim`, by trapezoids; see `trapezoid`. One element less than y."""
+    _check_spacing(y, x, dx)
+    dim = one_dim(dim, y.ndim)
+    return (_heights(y, dim) * _steps(y, x, 1 if dx is None else dx, dim)).cumsum(dim) / 2.0
+
+
+trapz = trapezoid

@@ -1,0 +1,204 @@
+"""Softmax and its logarithm. `logsumexp` is a reduction and lives with the reductions."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from pellucid.autograd.operator import Array, composite, operator
+from pellucid.autograd.operator import tensors as F
+from pellucid.core.tensor import dim_error
+from pellucid.ops.checks import scalar_name
+
+__all__ = ["log_softmax", "softmax", "softmin"]
+
+
+def _canonical(input, dim: int) -> int:
+    if input.dtype.kind not in "fcV":
+        raise NotImplementedError(
+            f"\"softmax_lastdim_kernel_impl\" not implemented for '{scalar_name(input)}': convert the input with .float(), or pass dtype="
+        )
+    span = max(input.ndim, 1)
+    if not -span <= dim < span:
+        raise IndexError(dim_error(dim, input.ndim) if input.ndim else
+                         f"Dimension out of range (expected to be in range of [-1, 0], but got {dim})")  # fmt: skip
+    return dim % span
+
+
+def _shifted(xp, input, dim: int):
+    """The input with its maximum along `dim` taken off, so that no exponential overflows."""
+    return input - xp.maximum.reduce(input, axis=dim, keepdims=True) if input.ndim else input - input
+
+
+@operator(module=None, name="softmax")
+class _softmax:
+    """exp(input) / sum(exp(input)) along one dimension.
+
+    input: [*S], float. Returns [*S]. Derivative, from the result r: r * (grad - sum(grad * r)).
+    """
+
+    def canonical(input, dim: int):
+        return _canonical(input, dim)
+
+    def forward(xp, input: Array, dim: int):
+        if not input.size:
+            return input.copy()
+        made = _shifted(xp, input, dim)
+        made = xp.exp(made, out=made if made.ndim else None)
+        if not made.ndim:
+            return made
+        made /= xp.add.reduce(made, axis=dim, keepdims=True)
+        return made
+
+    def vjp_input(F, grad, result, dim):
+        return F.softmax_backward(grad, result, dim)
+
+    def samples(make):
+        yield (make(3, 4), 1), {}
+        yield (make(3, 4), 0), {}
+        yield (make(), 0), {}
+        yield (make(2, 3, 2), -2), {}
+
+
+@operator(module=None)
+class softmax_backward:
+    """Gradient of softmax's input, from that of its result and the result: output * (input - sum(input * output))."""
+
+    def canonical(input, output, dim: int):
+        return dim % max(input.ndim, 1)
+
+    def forward(xp, input: Array, output: Array, dim: int):
+        made = input * output
+        if not made.ndim:
+            return made - made * output
+        total = xp.add.reduce(made, axis=dim, keepdims=True)
+        made -= output * total
+        return made
+
+    def vjp_input(F, grad, output, dim):
+        return F.softmax_backward(grad, output, dim)
+
+    def vjp_output(F, grad, input, output, dim):
+        return grad * (input - F.sum_dim(input * output, dim, True)) - input * F.sum_dim(grad * output, dim, True)
+
+    def samples(make):
+        yield (make(3, 4), make(3, 4), 1), {}
+
+
+@operator(module=None, name="log_softmax")
+class _log_softmax:
+    """Logarithm of softmax along one dimension: input - log(sum(exp(input))), without overflow.
+
+    input: [*S], float. Returns [*S]. Derivative, from the result r: grad - exp(r) * sum(grad).
+    """
+
+    def canonical(input, dim: int):
+        return _canonical(input, dim)
+
+    def forward(xp, input: Array, dim: int):
+        if not input.size:
+            return input.copy()
+        made = _shifted(xp, input, dim)
+        if made.ndim:
+            made -= xp.log(xp.add.reduce(xp.exp(made), axis=dim, keepdims=True))
+        return made
+
+    def vjp_input(F, grad, result, dim):
+        return F.log_softmax_backward(grad, result, dim)
+
+    def samples(make):
+        yield (make(3, 4), 1), {}
+        yield (make(3, 4), 0), {}
+        yield (make(), 0), {}
+        yield (make(2, 3, 2), -2), {}
+
+
+@operator(module=None)
+class log_softmax_backward:
+    """Gradient of log_softmax's input, from that of its result and the result: input - exp(output) * sum(input)."""
+
+    def canonical(input, output, dim: int):
+        return dim % max(input.ndim, 1)
+
+    def forward(xp, input: Array, output: Array, dim: int):
+        made = xp.exp(output)
+        if not made.ndim:
+            return input - made * input
+        made *= xp.add.reduce(input, axis=dim, keepdims=True)
+        return xp.subtract(input, made, out=made)
+
+    def vjp_input(F, grad, output, dim):
+        return grad - F.sum_dim(grad * F.exp(output), dim, True)
+
+    def vjp_output(F, grad, input, output, dim):
+        return -grad * F.exp(output) * F.sum_dim(input, dim, True)
+
+    def samples(make):
+        yield (make(3, 4), make(3, 4), 1), {}
+
+
+def _implicit_dim(name: str, ndim: int) -> int:
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        UserWarning, stacklevel=4)  # fmt: skip
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+@composite(method=True, module=("torch", "special"))
+def softmax(input, dim, dtype=None):
+    """exp(input) / sum(exp(input)) along `dim`.
+
+    input: [*S], float, converted to `dtype` first if that is given. Returns [*S].
+    Raises: IndexError for a dimension that is not there, NotImplementedError for integers without `dtype`.
+    """
+    return F.softmax(input if dtype is None else input.to(dtype), dim)
+
+
+@composite(method=True, module=("torch", "special"))
+def log_softmax(input, dim, dtype=None):
+    """Logarithm of softmax along `dim`, computed without overflow.
+
+    input: [*S], float, converted to `dtype` first if that is given. Returns [*S].
+    Raises: IndexError for a dimension that is not there, NotImplementedError for integers without `dtype`.
+    """
+    return F.log_softmax(input if dtype is None else input.to(dtype), dim)
+
+
+@composite(module="nn.functional", name="softmax")
+def functional_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """`softmax` with the dimension guessed, and a warning, if it is None."""
+    return softmax(input, _implicit_dim("softmax", input.ndim) if dim is None else dim, dtype)
+
+
+@composite(module="nn.functional", name="log_softmax")
+def functional_log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """`log_softmax` with the dimension guessed, and a warning, if it is None."""
+    return log_softmax(input, _implicit_dim("log_softmax", input.ndim) if dim is None else dim, dtype)
+
+
+@composite(module="nn.functional")
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """Softmax of -input along `dim`."""
+    return softmax(-input, _implicit_dim("softmin", input.ndim) if dim is None else dim, dtype)
+
+
+@composite(module="nn.functional")
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """Samples from the Gumbel-softmax distribution: softmax((logits + g) / tau), g being Gumbel noise.
+
+    logits: [*S], unnormalised log-probabilities. `hard` rounds to one-hot vectors whose gradient is that of the soft ones.
+    Source: Jang and others, Categorical reparameterization with Gumbel-softmax, 2017.
+    """
+    from pellucid.core.random import exponential
+    from pellucid.core.tensor import wrap
+
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    noise = -np.log(exponential(logits._array.shape, logits._array.dtype))
+    soft = softmax((logits + wrap(noise)) / tau, dim)
+    if not hard:
+        return soft
+    sharp = np.zeros_like(soft._array)
+    np.put_along_axis(sharp, soft._array.argmax(axis=dim, keepdims=True), 1, axis=dim)
+    return wrap(sharp) - soft.detach() + soft

@@ -1,0 +1,392 @@
+"""Sorting and order statistics: sort, topk, kthvalue, median, mode; searching in sorted values.
+
+The gradient of each follows the indices. NaN counts as larger than every number.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.comparison import refuse_complex
+from pellucid.ops.dims import one_dim, require_elements
+
+__all__ = ["argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "searchsorted", "sort", "topk"]
+
+
+def order(xp, input: np.ndarray, dim: int, descending: bool) -> np.ndarray:
+    """The indices that sort along a dimension, equal elements in their order."""
+    if not descending:
+        return xp.argsort(input, axis=dim, kind="stable")
+    backwards = xp.argsort(xp.flip(input, dim), axis=dim, kind="stable")
+    return xp.flip(input.shape[dim] - 1 - backwards, dim)
+
+
+def _distinct(*attributes):
+    def samples(make):
+        yield (make.distinct(3, 4), *attributes), {}
+        yield (make.distinct(2, 3, 2), *attributes), {}
+
+    return samples
+
+
+# --- sort ------------------------------------------------------------------------------------------------------------
+
+
+@operator(module=None, exact=True, name="sort", node="SortBackward0", outputs=("values", "indices"), constant=("indices",))
+class sort_kernel:
+    """The sorted elements and where they were."""
+
+    def canonical(input, dim, descending):
+        return one_dim(dim, input.ndim), bool(descending)
+
+    def forward(xp, input: Array, dim: int, descending: bool):
+        refuse_complex("sort", input)
+        if not input.ndim:
+            return input.copy(), xp.zeros((), np.int64)
+        indices = order(xp, input, dim, descending)
+        return xp.take_along_axis(input, indices, dim), xp.ascontiguousarray(indices)
+
+    def vjp_input(F, grad, indices, input_shape, dim):
+        return F.place_along(grad, indices, input_shape, dim, True)
+
+    samples = _distinct(-1, True)
+
+
+@composite(method=True)
+def sort(input, dim: int = -1, descending: bool = False, stable: bool | None = False, *, out=None):
+    """The elements sorted along `dim`, and where they were: the pair (values, indices).
+
+    Args:
+        input: [*S], real.
+        dim: the dimension to sort along.
+        descending: largest first.
+        stable: keep equal elements in their order (here they always are).
+
+    Raises:
+        IndexError: a dimension that is not there.
+        RuntimeError: complex input.
+    """
+    return sort_kernel(input, dim, descending, out=out)
+
+
+@composite(method=True)
+def argsort(input, dim: int = -1, descending: bool = False, stable: bool = False):
+    """The indices that sort the tensor along `dim`; see `sort`. Returns int64."""
+    return sort_kernel(input, dim, descending)[1]
+
+
+@composite(method=True)
+def msort(input, *, out=None):
+    """The tensor sorted along its first dimension."""
+    values = sort_kernel(input, 0, False)[0]
+    return values if out is None else out.copy_(values)
+
+
+# --- the k largest, the k-th -----------------------------------------------------------------------------------------
+
+PARTITION = 1000  # from this many elements on the k largest are first set apart, then sorted
+
+
+def _top(xp, input: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray:
+    """Indices of the k largest (or smallest) elements along a dimension, in order."""
+    size = input.shape[dim]
+    if size < PARTITION or 4 * k > size or input.dtype.kind == "b":
+        return xp.take(order(xp, input, dim, largest), xp.arange(k), axis=dim)
+    kept = xp.argpartition(input, size - k if largest else k - 1, axis=dim)
+    kept = xp.take(kept, xp.arange(size - k, size) if largest else xp.arange(k), axis=dim)
+    return xp.take_along_axis(kept, order(xp, xp.take_along_axis(input, kept, dim), dim, largest), dim)
+
+
+@operator(method=True, exact=True, outputs=("values", "indices"), constant=("indices",))
+class topk:
+    """The k largest (or smallest) elements along a dimension, in order, and where they are.
+
+    input: [*S], real. Returns the pair (values, indices), [*S] with size k along `dim`.
+    Raises: RuntimeError for a k that is out of range.
+    """
+
+    def canonical(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True):
+        return k, one_dim(dim, input.ndim), bool(largest), bool(sorted)
+
+    def forward(xp, input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True):
+        refuse_complex("topk", input)
+        if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
+            raise RuntimeError(f"selected index k out of range: k is {k}, dimension {dim} has {input.shape[dim] if input.ndim else 1} elements")
+        if not input.ndim:
+            return input.copy(), xp.zeros((), np.int64)
+        if not k:
+            shape = tuple(0 if d == dim else s for d, s in enumerate(input.shape))
+            return xp.empty(shape, input.dtype), xp.empty(shape, np.int64)
+        indices = _top(xp, input, k, dim, largest)
+        return xp.take_along_axis(input, indices, dim), indices
+
+    def vjp_input(F, grad, indices, input_shape, dim):
+        return F.place_along(grad, indices, input_shape, dim, True)
+
+    samples = _distinct(2, -1)
+
+
+def _picked(xp, input: np.ndarray, indices: np.ndarray, dim: int, keepdim: bool):
+    """The pair (values, indices) from indices with the dimension kept."""
+    values = xp.take_along_axis(input, indices, dim)
+    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+
+
+@operator(method=True, exact=True, outputs=("values", "indices"), constant=("indices",))
+class kthvalue:
+    """The k-th smallest element along a dimension, counted from 1, and where it is.
+
+    input: [*S], real. Returns the pair (values, indices), S without `dim` (or with size one).
+    Raises: RuntimeError for a k that is out of range.
+    """
+
+    def canonical(input, k: int, dim: int = -1, keepdim: bool = False):
+        return k, one_dim(dim, input.ndim), bool(keepdim)
+
+    def forward(xp, input: Array, k: int, dim: int = -1, keepdim: bool = False):
+        refuse_complex("kthvalue", input)
+        require_elements("kthvalue", input, (dim,) if input.ndim else ())
+        if not 1 <= k <= (input.shape[dim] if input.ndim else 1):
+            raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: k is {k}")
+        if not input.ndim:
+            return input.copy(), xp.zeros((), np.int64)
+        return _picked(xp, input, xp.take(order(xp, input, dim, False), [k - 1], axis=dim), dim, keepdim)
+
+    def vjp_input(F, grad, indices, input_shape, dim, keepdim):
+        return F.place_along(grad, indices, input_shape, dim, keepdim)
+
+    samples = _distinct(2, 0)
+
+
+# --- median and mode -------------------------------------------------------------------------------------------------
+
+
+def _middle(xp, input: np.ndarray, dim: int, ignore_nan: bool) -> np.ndarray:
+    """Where the lower of the middle elements is; without `ignore_nan` a NaN, if there is one."""
+    ranks = order(xp, input, dim, False)
+    size = input.shape[dim]
+    if input.dtype.kind != "f":
+        return xp.take(ranks, [(size - 1) // 2], axis=dim)
+    nans = xp.isnan(input).sum(axis=dim, keepdims=True)
+    place = xp.maximum(size - nans - 1, 0) // 2
+    if not ignore_nan:
+        place = xp.where(nans > 0, size - nans, (size - 1) // 2)
+    return xp.take_along_axis(ranks, place, dim)
+
+
+def _median(xp, name: str, input: np.ndarray, dim: int, keepdim: bool, ignore_nan: bool):
+    refuse_complex(name, input)
+    if not input.ndim:
+        return input.copy(), xp.zeros((), np.int64)
+    require_elements(name, input, (dim,))
+    return _picked(xp, input, _middle(xp, input, dim, ignore_nan), dim, keepdim)
+
+
+@operator(module=None, exact=True, name="median", node="MedianBackward1", outputs=("values", "indices"), constant=("indices",))
+class median_dim:
+    """The lower median along a dimension, and where it is."""
+
+    def canonical(input, dim, keepdim):
+        return one_dim(dim, input.ndim), bool(keepdim)
+
+    def forward(xp, input: Array, dim: int, keepdim: bool):
+        return _median(xp, "median", input, dim, keepdim, False)
+
+    def vjp_input(F, grad, indices, input_shape, dim, keepdim):
+        return F.place_along(grad, indices, input_shape, dim, keepdim)
+
+    samples = _distinct(0, False)
+
+
+@operator(module=None, exact=True, name="nanmedian", node="NanmedianBackward1", outputs=("values", "indices"), constant=("indices",))
+class nanmedian_dim:
+    """The lower median along a dimension of what is not NaN, and where it is."""
+
+    def canonical(input, dim, keepdim):
+        return one_dim(dim, input.ndim), bool(keepdim)
+
+    def forward(xp, input: Array, dim: int, keepdim: bool):
+        return _median(xp, "nanmedian", input, dim, keepdim, True)
+
+    def vjp_input(F, grad, indices, input_shape, dim, keepdim):
+        return F.place_along(grad, indices, input_shape, dim, keepdim)
+
+    samples = _distinct(0, False)
+
+
+def _overall(xp, name: str, input: np.ndarray, ignore_nan: bool):
+    refuse_complex(name, input)
+    if not input.size:
+        if input.dtype.kind == "f":
+            return xp.asarray(xp.nan, input.dtype)
+        return xp.asarray(xp.iinfo(input.dtype).min if input.dtype.kind == "i" else 0, input.dtype)
+    flat = input.reshape(-1)
+    return xp.take_along_axis(flat, _middle(xp, flat, 0, ignore_nan), 0)[0]
+
+
+@operator(module=None, exact=True, node="MedianBackward0")
+class median_all:
+    """The lower median of all elements."""
+
+    def forward(xp, input: Array):
+        return _overall(xp, "median", input, False)
+
+    def vjp_input(F, grad, input, result):
+        return F.spread_ties(grad, input, result, tuple(range(input.ndim)), False)
+
+    samples = _distinct()
+
+
+@operator(module=None, exact=True, node="NanmedianBackward0")
+class nanmedian_all:
+    """The lower median of all elements that are not NaN."""
+
+    def forward(xp, input: Array):
+        return _overall(xp, "nanmedian", input, True)
+
+    def vjp_input(F, grad, input, result):
+        return F.spread_ties(grad, input, result, tuple(range(input.ndim)), False)
+
+    samples = _distinct()
+
+
+@composite(method=True)
+def median(input, dim: int | None = None, keepdim: bool = False, *, out=None):
+    """The median of all elements; or the pair (values, indices) along `dim`. Of two middle elements the lower one.
+
+    Raises:
+        IndexError: a dimension that is not there or is empty.
+        RuntimeError: complex input.
+    """
+    return median_all(input, out=out) if dim is None else median_dim(input, dim, keepdim, out=out)
+
+
+@composite(method=True)
+def nanmedian(input, dim: int | None = None, keepdim: bool = False, *, out=None):
+    """The median of the elements that are not NaN; see `median`."""
+    return nanmedian_all(input, out=out) if dim is None else nanmedian_dim(input, dim, keepdim, out=out)
+
+
+def _most_frequent(xp, input: np.ndarray, dim: int) -> np.ndarray:
+    """Where the most frequent element is last; of several the smallest."""
+    ranks = order(xp, input, dim, False)
+    ranked = xp.moveaxis(xp.take_along_axis(input, ranks, dim), dim, -1)
+    places = xp.arange(ranked.shape[-1])
+    fresh = xp.ones(ranked.shape, bool)
+    fresh[..., 1:] = ranked[..., 1:] != ranked[..., :-1]
+    length = places - xp.maximum.accumulate(xp.where(fresh, places, 0), axis=-1)
+    last = xp.argmax(length, axis=-1)
+    return xp.take_along_axis(ranks, xp.expand_dims(last, dim), dim)
+
+
+@operator(method=True, exact=True, outputs=("values", "indices"), constant=("indices",))
+class mode:
+    """The most frequent element along a dimension (the smallest of several), and where it is last.
+
+    input: [*S], real. Returns the pair (values, indices), S without `dim` (or with size one).
+    """
+
+    def canonical(input, dim: int = -1, keepdim: bool = False):
+        return one_dim(dim, input.ndim), bool(keepdim)
+
+    def forward(xp, input: Array, dim: int = -1, keepdim: bool = False):
+        refuse_complex("mode", input)
+        if not input.ndim:
+            return input.copy(), xp.zeros((), np.int64)
+        require_elements("mode", input, (dim,))
+        return _picked(xp, input, _most_frequent(xp, input, dim), dim, keepdim)
+
+    def vjp_input(F, grad, indices, input_shape, dim, keepdim):
+        return F.place_along(grad, indices, input_shape, dim, keepdim)
+
+    samples = _distinct(0)
+
+
+# --- searching -------------------------------------------------------------------------------------------------------
+
+
+def _search(rows: np.ndarray, wanted: np.ndarray, side: str) -> np.ndarray:
+    """Where values would be inserted into sorted rows: one row for all, or one row for each."""
+    if rows.ndim == 1:
+        return np.searchsorted(rows, wanted, side)
+    count = math.prod(rows.shape[:-1])
+    flat, values = rows.reshape(count, rows.shape[-1]), wanted.reshape(count, wanted.shape[-1])
+    found = [np.searchsorted(row, value, side) for row, value in zip(flat, values, strict=True)]
+    return np.asarray(found, np.int64).reshape(wanted.shape)
+
+
+def _side(name: str, right: bool, side: str | None) -> str:
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"{name}(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(f"{name}(): side and right can't be set to opposites, got side of left while right was True")
+    return "right" if right or side == "right" else "left"
+
+
+@composite()
+def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter=None, out=None):
+    """Where each value would be inserted into sorted values so that they stay sorted.
+
+    Args:
+        sorted_sequence: [N], or [*B, N] with one row for each row of input; sorted along the last dimension.
+        input: a number or tensor; [*B, M] for several rows.
+        out_int32: return int32 instead of int64.
+        right, side: after equal elements ("right") instead of before them.
+        sorter: the indices that sort an unsorted `sorted_sequence`.
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit, or sides contradict each other.
+    """
+    rows = sorted_sequence._array
+    value = input._array if isinstance(input, Tensor) else np.asarray(input, rows.dtype)
+    if sorter is not None:
+        _check_sorter(sorter, rows)
+        rows = np.take_along_axis(rows, sorter._array, -1)
+    _check_search("searchsorted", rows, value, isinstance(input, Tensor))
+    found = np.asarray(_search(rows, value, _side("searchsorted", right, side))).astype(np.int32 if out_int32 else np.int64)
+    return wrap(found) if out is None else out.copy_(wrap(found))
+
+
+def _check_sorter(sorter, rows: np.ndarray) -> None:
+    if sorter._array.shape != rows.shape:
+        raise RuntimeError(
+            f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {list(rows.shape)} and got sorter tensor {list(sorter.shape)}"
+        )
+    if sorter._array.dtype != np.int64:
+        raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
+    if sorter._array.size and (sorter._array.min() < 0 or sorter._array.max() >= rows.shape[-1]):
+        raise RuntimeError("torch.searchsorted(): sorter index out of range")
+
+
+def _check_search(name: str, rows: np.ndarray, value: np.ndarray, is_tensor: bool) -> None:
+    if rows.dtype != value.dtype:
+        raise RuntimeError(
+            f"torch.{name}(): boundary tensor and input value tensor should have same dtype, but got boundary tensor dtype {rows.dtype} and input value tensor dtype {value.dtype}"
+        )
+    if rows.dtype.kind in "c":
+        raise RuntimeError(f"torch.{name}(): complex numbers have no order")
+    if not rows.ndim:
+        raise RuntimeError(f"torch.{name}(): boundaries tensor should have positive dimension, but got 0 dimension")
+    if rows.ndim > 1 and not is_tensor:
+        raise RuntimeError(
+            f"torch.{name}(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor dim({rows.ndim})"
+        )
+    if rows.ndim > 1 and rows.shape[:-1] != value.shape[:-1]:
+        raise RuntimeError(
+            f"torch.{name}(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor {list(value.shape)}"
+        )
+
+
+@composite()
+def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False, out=None):
+    """The index of the bucket of each value: how many of the sorted boundaries lie below it (with `right`, not above it).
+
+    input: a number or tensor; boundaries: [N], sorted. Returns int64 (int32 on request), of the input's shape.
+    """
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)

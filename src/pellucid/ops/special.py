@@ -1,0 +1,489 @@
+"""Error, gamma, Bessel and zeta functions, with the logarithms and entropies that go with them.
+
+SciPy computes them; it is imported when the first of them is called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+
+import numpy as np
+
+from pellucid.autograd.call import inplace
+from pellucid.autograd.operator import Array, Promote, composite, operator
+from pellucid.autograd.samples import binary, unary
+from pellucid.ops.powers import log_of
+
+__all__ = ["digamma", "erf", "erfc", "erfinv", "i0", "igamma", "igammac", "lgamma", "logit", "mvlgamma", "polygamma", "xlogy"]
+
+smooth = {"promote": Promote.FLOAT, "method": True, "inplace": True}
+apart = {"promote": Promote.FLOAT, "module": "special"}
+both = ("torch", "special")
+
+
+def scipy_special(name: str, *arrays: np.ndarray) -> np.ndarray:
+    """A function of scipy.special, in the dtype of the last array."""
+    if arrays[-1].dtype.kind == "c":
+        raise RuntimeError(f"\"{name}\" not implemented for '{arrays[-1].dtype.name}'")
+    module = importlib.import_module("scipy.special")  # slow import
+    return np.asarray(getattr(module, name)(*arrays)).astype(arrays[-1].dtype, copy=False)
+
+
+# --- error function --------------------------------------------------------------------------------------------------
+
+
+@operator(**smooth, module=both)
+class erf:
+    """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        return scipy_special("erf", input)
+
+    def vjp_input(F, grad, input):
+        return grad * (F.exp(-(input * input)) * (2 / math.sqrt(math.pi)))
+
+    samples = unary()
+
+
+@operator(**smooth, module=both)
+class erfc:
+    """One minus the error function, exact for large x.
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        return scipy_special("erfc", input)
+
+    def vjp_input(F, grad, input):
+        return grad * (F.exp(-(input * input)) * (-2 / math.sqrt(math.pi)))
+
+    samples = unary()
+
+
+@operator(**smooth, module=both)
+class erfinv:
+    """The inverse of the error function, on (-1, 1).
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        return scipy_special("erfinv", input)
+
+    def vjp_input(F, grad, result):
+        return grad * (F.exp(result * result) * (math.sqrt(math.pi) / 2))
+
+    samples = unary(-0.9, 0.9)
+
+
+@operator(**apart)
+class erfcx:
+    """exp(x^2) * erfc(x), without overflow or underflow.
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        return scipy_special("erfcx", input)
+
+    def vjp_input(F, grad, input, result):
+        return grad * (2 * input * result - 2 / math.sqrt(math.pi))
+
+    samples = unary()
+
+
+@operator(**apart)
+class ndtr:
+    """The area under the standard normal density up to x.
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        return scipy_special("ndtr", input)
+
+    def vjp_input(F, grad, input):
+        return grad * (F.exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi)))
+
+    samples = unary()
+
+
+@operator(**apart)
+class ndtri:
+    """The inverse of `ndtr`, on (0, 1).
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        return scipy_special("ndtri", input)
+
+    def vjp_input(F, grad, result):
+        return grad * (F.exp(result * result * 0.5) * math.sqrt(2 * math.pi))
+
+    samples = unary(0.1, 0.9)
+
+
+@operator(**apart)
+class log_ndtr:
+    """The logarithm of `ndtr`, exact for very negative x.
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        return scipy_special("log_ndtr", input)
+
+    def vjp_input(F, grad, input):
+        return grad / (F.erfcx(input * -math.sqrt(0.5)) * math.sqrt(math.pi / 2))
+
+    samples = unary()
+
+
+# --- gamma function --------------------------------------------------------------------------------------------------
+
+
+@operator(**smooth)
+class lgamma:
+    """Logarithm of the absolute value of the gamma function.
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        return scipy_special("gammaln", input)
+
+    def vjp_input(F, grad, input):
+        return grad * F.digamma(input)
+
+    samples = unary(0.3, 3.0)
+
+
+@operator(**smooth)
+class digamma:
+    """Derivative of `lgamma`; minus infinity at 0, NaN at negative whole numbers.
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        value = scipy_special("psi", input)
+        pole = (input < 0) & (input == xp.floor(input))
+        value = xp.where(pole, xp.nan, value)
+        return xp.where(input == 0, xp.copysign(xp.inf, -input), value).astype(input.dtype)
+
+    def vjp_input(F, grad, input):
+        return grad * F.polygamma_of(input, 1)
+
+    samples = unary(0.3, 3.0)
+
+
+@operator(promote=Promote.FLOAT, module=None, node="PolygammaBackward0")
+class polygamma_of:
+    """The n-th derivative of `digamma`."""
+
+    def forward(xp, input: Array, order: int):
+        if order == 0:
+            return scipy_special("psi", input)
+        if order == 1:
+            # reflection: trigamma(x) = pi^2 / sin(pi x)^2 - trigamma(1 - x), for scipy's zeta knows positive numbers only
+            mirrored = xp.where(input < 0.5, 1 - input, input)
+            value = scipy_special("zeta", xp.full_like(input, 2), mirrored)
+            sine = xp.sin(math.pi * input)
+            return xp.where(input < 0.5, math.pi**2 / (sine * sine) - value, value).astype(input.dtype)
+        factor = (1 if order % 2 else -1) * math.gamma(order + 1)
+        return input.dtype.type(factor) * scipy_special("zeta", xp.full_like(input, order + 1), input)
+
+    def vjp_input(F, grad, input, order):
+        return grad * F.polygamma_of(input, order + 1)
+
+    def samples(make):
+        yield (make(3, 4, low=0.3), 1), {}
+        yield (make(3, 4, low=0.3), 2), {}
+
+
+def _check_order(n: int) -> None:
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+
+
+@composite(module=both)
+def polygamma(n: int, input, *, out=None):
+    """The n-th derivative of `digamma` at each element.
+
+    Raises:
+        RuntimeError: n is negative.
+    """
+    _check_order(n)
+    return digamma(input, out=out) if n == 0 else polygamma_of(input, n, out=out)
+
+
+@composite(method=True, name="polygamma", module=None)
+def _polygamma(self, n: int):
+    """The n-th derivative of `digamma` at each element; see `pellucid.polygamma`."""
+    return polygamma(n, self)
+
+
+@composite(method=True, name="polygamma_", module=None)
+def polygamma_(self, n: int):
+    """In-place form of `polygamma`."""
+    _check_order(n)
+    return self.digamma_() if n == 0 else inplace(polygamma_of.operator, self, (n,))
+
+
+def mvlgamma_(input, p: int):
+    """In-place form of `mvlgamma`."""
+    return input.copy_(mvlgamma(input, p))
+
+
+@composite(method=True, inplace=mvlgamma_)
+def mvlgamma(input, p: int, *, out=None):
+    """Logarithm of the multivariate gamma function of dimension p.
+
+    Raises:
+        RuntimeError: p is less than one.
+    """
+    if p < 1:
+        raise RuntimeError(f"p has to be greater than or equal to 1: got {p}")
+    if not (input.is_floating_point()):
+        input = input.to(_default())
+    total = sum((lgamma(input - j / 2) for j in range(p)), p * (p - 1) / 4 * math.log(math.pi))
+    return total if out is None else out.copy_(total)
+
+
+def _default():
+    from pellucid.core.dtype import get_default_dtype
+
+    return get_default_dtype()
+
+
+@operator(promote=Promote.FLOAT, method=True, inplace=True, alias=["gammainc"], module=both)
+class igamma:
+    """The regularised lower incomplete gamma function. Differentiable in `other` only.
+
+    input, other: real, not negative, broadcastable to a common shape. Returns the common shape.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        return scipy_special("gammainc", input, other)
+
+    def vjp_input(F, grad):
+        raise NotImplementedError("the derivative for 'igamma: input' is not implemented.")
+
+    def vjp_other(F, grad, input, other):
+        return grad * F.exp((input - 1) * F.log(other) - other - F.lgamma(input))
+
+    def samples(make):
+        return ()
+
+
+@operator(promote=Promote.FLOAT, method=True, inplace=True, alias=["gammaincc"], module=both)
+class igammac:
+    """The regularised upper incomplete gamma function. Differentiable in `other` only.
+
+    input, other: real, not negative, broadcastable to a common shape. Returns the common shape.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        return scipy_special("gammaincc", input, other)
+
+    def vjp_input(F, grad):
+        raise NotImplementedError("the derivative for 'igammac: input' is not implemented.")
+
+    def vjp_other(F, grad, input, other):
+        return -grad * F.exp((input - 1) * F.log(other) - other - F.lgamma(input))
+
+    def samples(make):
+        return ()
+
+
+# --- logarithms and entropies ----------------------------------------------------------------------------------------
+
+
+@operator(**smooth, module=both)
+class logit:
+    """log(x / (1 - x)), the inverse of sigmoid; with `eps`, x is first clamped to [eps, 1 - eps].
+
+    input: [*S], real. Returns [*S], integers as the default float. The derivative is zero where x was clamped.
+    """
+
+    def forward(xp, input: Array, eps: float | None = None):
+        clamped = input if eps is None else xp.clip(input, eps, 1 - eps)
+        return xp.log(clamped / (1 - clamped))
+
+    def vjp_input(F, grad, input, eps):
+        slope = grad / (input * (1 - input))
+        low = 0.0 if eps is None else eps
+        outside = (input < low) | (input > 1 - low)
+        return F.where(outside, math.nan if eps is None else 0.0, slope)
+
+    samples = unary(0.1, 0.9)
+
+
+@operator(promote=Promote.FLOAT, numbers=True, method=True, inplace=True, module=both)
+class xlogy:
+    """input * log(other), and 0 where input is 0 (unless other is NaN).
+
+    input, other: broadcastable to a common shape. Returns the common shape, integers as the default float.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        return xp.where((input == 0) & ~xp.isnan(other), 0, input * xp.log(other)).astype(input.dtype)
+
+    def vjp_input(F, grad, input, other):
+        return F.where((input == 0) & (other <= 0), 0, grad * log_of(F, other))
+
+    def vjp_other(F, grad, input, other):
+        return F.where((input == 0) & ~F.isnan(other), 0, grad * input / other)
+
+    samples = binary(low=0.3, high=2.0)
+
+
+@operator(promote=Promote.FLOAT, numbers=True, module="special")
+class xlog1py:
+    """input * log(1 + other), and 0 where input is 0 (unless other is NaN).
+
+    input, other: broadcastable to a common shape. Returns the common shape, integers as the default float.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        return xp.where((input == 0) & ~xp.isnan(other), 0, input * xp.log1p(other)).astype(input.dtype)
+
+    def vjp_input(F, grad, input, other):
+        return F.where((input == 0) & (other <= -1), 0, grad * log_of(F, other + 1))
+
+    def vjp_other(F, grad, input, other):
+        return F.where((input == 0) & ~F.isnan(other), 0, grad * input / (other + 1))
+
+    samples = binary(low=0.3, high=2.0)
+
+
+@operator(**apart)
+class entr:
+    """-x log(x): 0 at 0, minus infinity for negative numbers.
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        return scipy_special("entr", input)
+
+    def vjp_input(F, grad, input):
+        return grad * (-F.log(input) - 1)
+
+    samples = unary(0.2, 2.0)
+
+
+# --- Bessel functions and others -------------------------------------------------------------------------------------
+
+
+@operator(**smooth, module=both)
+class i0:
+    """Modified Bessel function of the first kind, order zero.
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        return scipy_special("i0", input)
+
+    def vjp_input(F, grad, input):
+        return grad * F.i1(input)
+
+    samples = unary()
+
+
+@operator(**apart)
+class i0e:
+    """`i0` scaled by exp(-|x|).
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        return scipy_special("i0e", input)
+
+    def vjp_input(F, grad, input, result):
+        return grad * (F.i1e(input) - F.sgn(input) * result)
+
+    samples = unary(0.2, 2.0)
+
+
+@operator(**apart)
+class i1:
+    """Modified Bessel function of the first kind, order one.
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        return scipy_special("i1", input)
+
+    def vjp_input(F, grad, input, result):
+        return grad * F.where(input == 0, 0.5, F.i0(input) - result / F.where(input == 0, 1.0, input))
+
+    samples = unary(0.2, 2.0)
+
+
+@operator(**apart)
+class i1e:
+    """`i1` scaled by exp(-|x|).
+
+    input: [*S], real. Returns [*S], integers as the default float.
+    """
+
+    def forward(xp, input: Array):
+        return scipy_special("i1e", input)
+
+    def vjp_input(F, grad, input, result):
+        slope = F.i0e(input) - result * (F.sgn(input) + 1 / F.where(input == 0, 1.0, input))
+        return grad * F.where(input == 0, 0.5, slope)
+
+    samples = unary(0.2, 2.0)
+
+
+@operator(promote=Promote.FLOAT, numbers=True, module="special")
+class zeta:
+    """The Hurwitz zeta function: the sum of (k + other) ** -input over k = 0, 1, 2, ... Not differentiable in `input`.
+
+    input, other: real, broadcastable to a common shape. Returns the common shape, integers as the default float.
+    """
+
+    def forward(xp, input: Array, other: Array):
+        return scipy_special("zeta", input, other)
+
+    def vjp_input(F, grad):
+        raise NotImplementedError("the derivative for 'zeta: self' is not implemented.")
+
+    def vjp_other(F, grad, input, other):
+        return grad * (-input * F.zeta(input + 1, other))
+
+    def samples(make):
+        yield (make(3, 4, low=1.5, high=3.0), make(4, low=0.5)), {}
+
+
+def _without_derivative(name: str, scipy_name: str, purpose: str):
+    """Declare a function of SciPy that PyTorch does not differentiate either."""
+
+    def forward(xp, input: Array):
+        return scipy_special(scipy_name, input)
+
+    doc = f"{purpose}\n\ninput: [*S], real. Returns [*S], integers as the default float. Not differentiable.\n"
+    return operator(**apart)(type(name, (), {"forward": forward, "__doc__": doc, "__qualname__": name}))
+
+
+bessel_j0 = _without_derivative("bessel_j0", "j0", "Bessel function of the first kind, order zero.")
+bessel_j1 = _without_derivative("bessel_j1", "j1", "Bessel function of the first kind, order one.")
+bessel_y0 = _without_derivative("bessel_y0", "y0", "Bessel function of the second kind, order zero.")
+bessel_y1 = _without_derivative("bessel_y1", "y1", "Bessel function of the second kind, order one.")
+modified_bessel_i0 = _without_derivative("modified_bessel_i0", "i0", "Modified Bessel function of the first kind, order zero.")
+modified_bessel_i1 = _without_derivative("modified_bessel_i1", "i1", "Modified Bessel function of the first kind, order one.")
+modified_bessel_k0 = _without_derivative("modified_bessel_k0", "k0", "Modified Bessel function of the second kind, order zero.")
+modified_bessel_k1 = _without_derivative("modified_bessel_k1", "k1", "Modified Bessel function of the second kind, order one.")
+scaled_modified_bessel_k0 = _without_derivative("scaled_modified_bessel_k0", "k0e", "`modified_bessel_k0` scaled by exp(x).")
+scaled_modified_bessel_k1 = _without_derivative("scaled_modified_bessel_k1", "k1e", "`modified_bessel_k1` scaled by exp(x).")

@@ -1,0 +1,229 @@
+"""One tensor as several views along a dimension: `split`, `chunk`, `unbind` and their relatives."""
+
+from __future__ import annotations
+
+from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.tensor import Tensor, dim_error
+from pellucid.ops.geometry import canonical_dim
+from pellucid.ops.indexing import FULL, take_basic
+
+__all__ = ["chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "unsafe_chunk", "unsafe_split", "vsplit"]
+
+
+def _ranges(sizes, dim: int) -> tuple:
+    """The basic index of each piece."""
+    keys, start = [], 0
+    for length in sizes:
+        keys.append((*(FULL,) * dim, slice(start, start + length)))
+        start += length
+    return tuple(keys)
+
+
+def _even(size: int, split_size: int) -> tuple[int, ...]:
+    """The lengths of the pieces of at most `split_size`, which cover `size`; a last one may be shorter."""
+    if split_size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+    if split_size == 0:
+        if size:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
+        return (0,)
+    whole, rest = divmod(size, split_size)
+    return (split_size,) * whole + ((rest,) if rest or not whole else ())
+
+
+class _Pieces:
+    """The pieces that basic indices select, one after another.
+
+    input: [*S]; keys: one basic index for each piece. Returns views.
+    """
+
+    def forward(xp, input: Array, keys: tuple):
+        return [input[key] for key in keys]
+
+    def vjp_input(F, grad, input_shape, keys):
+        have = [(g, k) for g, k in zip(grad, keys, strict=True) if g is not None]
+        return F.assemble([g for g, _ in have], input_shape, tuple([k for _, k in have]))
+
+    def samples(make):
+        yield (make(3, 4), ((0, ...), (slice(1, 3),))), {}
+
+
+def _family(name: str, node: str, views: bool = True):
+    return operator(multi_view=views, outputs=None, module=None, name=name, node=node)(_Pieces)
+
+
+_split = _family("split", "SplitBackward0")
+_split_with_sizes = _family("split_with_sizes", "SplitWithSizesBackward0")
+_unbind = _family("unbind", "UnbindBackward0")
+
+
+class _Copies:
+    """`_Pieces`, copied: they may be written to."""
+
+    def forward(xp, input: Array, keys: tuple):
+        return [input[key].copy() for key in keys]
+
+    vjp_input = _Pieces.__dict__["vjp_input"]
+
+
+_unsafe_split = operator(outputs=None, module=None, name="unsafe_split", node="UnsafeSplitBackward0")(_Copies)
+_unsafe_sizes = operator(outputs=None, module=None, name="unsafe_split_with_sizes", node="UnsafeSplitWithSizesBackward0")(_Copies)
+
+
+def _dimension(input: Tensor, dim: int, name: str) -> tuple[int, int]:
+    array = input._array
+    if not array.ndim:
+        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor, but got a 0-d one")
+    dim = canonical_dim(dim, array.ndim)
+    return dim, array.shape[dim]
+
+
+def _sizes(sizes, size: int, dim: int) -> tuple[int, ...]:
+    sizes = tuple([int(s) for s in sizes])
+    if any(s < 0 for s in sizes):
+        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}")
+    if sum(sizes) != size:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {dim}), "
+            f"but got split_sizes={list(sizes)}"
+        )
+    return sizes
+
+
+@composite(method=True)
+def split(tensor: Tensor, split_size_or_sections=None, dim: int = 0, *, split_size=None) -> tuple[Tensor, ...]:
+    """Pieces along one dimension: of one length (the last may be shorter), or of given lengths. Views.
+
+    RuntimeError for lengths that do not add up.
+    """
+    wanted = split_size if split_size_or_sections is None else split_size_or_sections
+    if isinstance(wanted, (tuple, list)):
+        return split_with_sizes(tensor, wanted, dim)
+    dim, size = _dimension(tensor, dim, "split")
+    return _split(tensor, _ranges(_even(size, int(wanted)), dim))
+
+
+@composite(method=True)
+def split_with_sizes(input: Tensor, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of given lengths along one dimension. Views; RuntimeError for lengths that do not add up."""
+    dim, size = _dimension(input, dim, "split_with_sizes")
+    return _split_with_sizes(input, _ranges(_sizes(split_sizes, size, dim), dim))
+
+
+def _chunk_size(size: int, chunks: int) -> int:
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    return (size + chunks - 1) // chunks
+
+
+@composite(method=True)
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` pieces of equal length along one dimension (the last may be shorter). Views."""
+    dim, size = _dimension(input, dim, "chunk")
+    length = _chunk_size(size, chunks)
+    if not size:
+        return _split_with_sizes(input, _ranges((0,) * chunks, dim))
+    return _split(input, _ranges(_even(size, length), dim))
+
+
+@composite(method=True)
+def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split` into copies, each of which may be written to."""
+    dim, size = _dimension(tensor, dim, "unsafe_split")
+    return _unsafe_split(tensor, _ranges(_even(size, split_size), dim))
+
+
+@composite(method=True)
+def unsafe_split_with_sizes(input: Tensor, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes` into copies, each of which may be written to."""
+    dim, size = _dimension(input, dim, "unsafe_split_with_sizes")
+    return _unsafe_sizes(input, _ranges(_sizes(split_sizes, size, dim), dim))
+
+
+@composite(method=True)
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`chunk` into copies, each of which may be written to."""
+    dim, size = _dimension(input, dim, "unsafe_chunk")
+    length = _chunk_size(size, chunks)
+    if not size:
+        return _unsafe_sizes(input, _ranges((0,) * chunks, dim))
+    return _unsafe_split(input, _ranges(_even(size, length), dim))
+
+
+@composite(method=True)
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """All slices along one dimension, without it. Views."""
+    array = input._array
+    if not array.ndim:
+        raise IndexError(dim_error(dim, 0))
+    dim = canonical_dim(dim, array.ndim)
+    if not array.shape[dim]:
+        return ()
+    return _unbind(input, tuple([(*(FULL,) * dim, k, ...) for k in range(array.shape[dim])]))
+
+
+# --- splits into independent slices ----------------------------------------------------------------------------------
+
+
+def _bounds(given, size: int, name: str) -> list[tuple[int, int]]:
+    """Start and end of each piece: of a number of pieces, or between given indices."""
+    if isinstance(given, Tensor):
+        if given._array.ndim > 1 or given._array.dtype != "int64":
+            raise RuntimeError(
+                f"{name} expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional long tensor, "
+                f"but got {given.dtype} with {given._array.ndim} dims"
+            )
+        given = given.tolist()
+    if isinstance(given, int):
+        if given <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {given}")
+        base, extra = divmod(size, given)
+        ends = [base * k + min(k, extra) for k in range(given + 1)]
+        return list(zip(ends[:-1], ends[1:], strict=True))
+    ends = [0, *given, size]
+    return list(zip(ends[:-1], ends[1:], strict=True))
+
+
+@composite(method=True)
+def tensor_split(input: Tensor, indices_or_sections=None, dim: int = 0, *, sections=None, indices=None) -> tuple[Tensor, ...]:
+    """Pieces along one dimension: as even as possible, or split before given indices. Views."""
+    given = next(g for g in (indices_or_sections, sections, indices) if g is not None)
+    dim, size = _dimension(input, dim, "tensor_split")
+    return tuple([_slice(input, dim, start, end) for start, end in _bounds(given, size, "tensor_split")])
+
+
+def _slice(input: Tensor, dim: int, start: int, end: int) -> Tensor:
+    return take_basic(input, (*(FULL,) * dim, slice(start, end), ...))
+
+
+def _along(name: str, input: Tensor, given, dim: int, least: int):
+    """hsplit, vsplit, dsplit: `tensor_split` along a fixed dimension, into even pieces only."""
+    ndim = input._array.ndim
+    if ndim < least:
+        raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a tensor with {ndim} dimensions!")
+    size = input._array.shape[dim]
+    if isinstance(given, int) and (given <= 0 or size % given):
+        raise RuntimeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {size} is not divisible by "
+            f"the split_size {given}!"
+        )
+    return tensor_split(input, given, dim)
+
+
+@composite(method=True)
+def hsplit(input: Tensor, indices_or_sections=None, *, sections=None, indices=None) -> tuple[Tensor, ...]:
+    """Pieces along the second dimension, of a vector along its only one."""
+    given = next(g for g in (indices_or_sections, sections, indices) if g is not None)
+    return _along("hsplit", input, given, 0 if input._array.ndim == 1 else 1, 1)
+
+
+@composite(method=True)
+def vsplit(input: Tensor, indices_or_sections=None, *, sections=None, indices=None) -> tuple[Tensor, ...]:
+    """Pieces along the first dimension."""
+    return _along("vsplit", input, next(g for g in (indices_or_sections, sections, indices) if g is not None), 0, 2)
+
+
+@composite(method=True)
+def dsplit(input: Tensor, indices_or_sections=None, *, sections=None, indices=None) -> tuple[Tensor, ...]:
+    """Pieces along the third dimension."""
+    return _along("dsplit", input, next(g for g in (indices_or_sections, sections, indices) if g is not None), 2, 3)

@@ -1,0 +1,216 @@
+"""Spread and quantiles: variance, standard deviation, quantile, covariance; histograms are in `counting.py`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pellucid.autograd.operator import Array, composite, operator
+from pellucid.autograd.operator import tensors as F
+from pellucid.autograd.samples import reduction
+from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.dims import all_dims, keyword_names, one_dim
+from pellucid.ops.reductions import added, mean
+
+__all__ = ["nanquantile", "quantile", "std", "std_mean", "var", "var_mean"]
+
+
+# --- variance --------------------------------------------------------------------------------------------------------
+
+
+def degrees(shape: tuple, dim: tuple, correction: float) -> float:
+    """What a sum of squares is divided by: the count less the correction, but not less than zero."""
+    left = math.prod([shape[d] for d in dim]) - correction
+    return left if left > 0 else 0.0
+
+
+def variance(xp, input: np.ndarray, dim: tuple, correction: float, keepdim: bool):
+    """The mean square distance from the mean; real for complex numbers."""
+    if input.dtype.kind not in "fc":
+        raise RuntimeError(f"std and var only support floating point and complex dtypes: got {input.dtype.name}")
+    count = math.prod([input.shape[d] for d in dim])
+    centre = added(xp, input, dim, True) / input.dtype.type(count)
+    distance = input - centre
+    square = distance * distance if input.dtype.kind == "f" else distance.real**2 + distance.imag**2
+    return xp.true_divide(added(xp, square, dim, keepdim), square.dtype.type(degrees(input.shape, dim, correction)))
+
+
+def per_element(factor: float) -> float:
+    """2 / factor, infinite for zero."""
+    return 2.0 / factor if factor else math.inf
+
+
+@operator(module=None, name="var", holomorphic=False, node="VarBackward0")
+class var_kernel:
+    """The variance over dimensions."""
+
+    def canonical(input, dim, correction, keepdim):
+        return all_dims(dim, input.ndim), correction, bool(keepdim)
+
+    def forward(xp, input: Array, dim: tuple, correction: float, keepdim: bool):
+        return variance(xp, input, dim, correction, keepdim)
+
+    def vjp_input(F, grad, input, input_shape, dim, correction, keepdim):
+        distance = input - F.mean_dim(input, dim, True)
+        return F.expand_reduced(grad * per_element(degrees(input_shape, dim, correction)), input_shape, dim, keepdim) * distance
+
+    def samples(make):
+        for args, _ in reduction()(make):
+            if args[0].ndim:
+                yield (args[0], args[1], 1, args[2]), {}
+
+
+@operator(module=None, name="std", holomorphic=False, node="StdBackward0")
+class std_kernel:
+    """The standard deviation over dimensions."""
+
+    def canonical(input, dim, correction, keepdim):
+        return all_dims(dim, input.ndim), correction, bool(keepdim)
+
+    def forward(xp, input: Array, dim: tuple, correction: float, keepdim: bool):
+        return xp.sqrt(variance(xp, input, dim, correction, keepdim))
+
+    def vjp_input(F, grad, input, input_shape, result, dim, correction, keepdim):
+        slope = F.where(result == 0, 0, grad / (result * 2))
+        distance = input - F.mean_dim(input, dim, True)
+        return F.expand_reduced(slope * per_element(degrees(input_shape, dim, correction)), input_shape, dim, keepdim) * distance
+
+    def samples(make):
+        for args, _ in reduction()(make):
+            if args[0].ndim:
+                yield (args[0], args[1], 1, args[2]), {}
+
+
+def _spread_arguments(dim, unbiased, correction):
+    """`var(input, unbiased)` may take a bool where the dimension stands; `correction` is the newer name."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    return dim, correction
+
+
+def _computed(kernel, input, dim, unbiased, keepdim, correction, axis, keepdims, out=None):
+    dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
+    dim, correction = _spread_arguments(dim, unbiased, correction)
+    return kernel(input, dim, correction, keepdim, out=out)
+
+
+@composite(method=True)
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, axis=None, keepdims=None):
+    """The variance over all dimensions, or over those in `dim`.
+
+    Args:
+        input: [*S], floating-point or complex (the result is real).
+        dim: a dimension or a tuple of them.
+        unbiased: whether to divide by the count less one; the same as correction=1.
+        keepdim: keep the reduced dimensions, with size one.
+        correction: how much less than the count to divide by, 1 by default.
+
+    Raises:
+        RuntimeError: integers or bools.
+    """
+    return _computed(var_kernel, input, dim, unbiased, keepdim, correction, axis, keepdims, out)
+
+
+@composite(method=True)
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, axis=None, keepdims=None):
+    """The standard deviation: the square root of `var`, with the same arguments."""
+    return _computed(std_kernel, input, dim, unbiased, keepdim, correction, axis, keepdims, out)
+
+
+@composite()
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None):
+    """The pair (variance, mean); arguments as for `var`."""
+    spread = _computed(var_kernel, input, dim, unbiased, keepdim, correction, axis, keepdims)
+    return spread, mean(input, None if isinstance(dim, bool) else dim, keepdim, axis=axis, keepdims=keepdims)
+
+
+@composite()
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None):
+    """The pair (standard deviation, mean); arguments as for `var`."""
+    spread = _computed(std_kernel, input, dim, unbiased, keepdim, correction, axis, keepdims)
+    return spread, mean(input, None if isinstance(dim, bool) else dim, keepdim, axis=axis, keepdims=keepdims)
+
+
+# --- quantiles -------------------------------------------------------------------------------------------------------
+
+INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _check_quantile(name: str, input, q, interpolation: str):
+    if not input.is_floating_point() or input._array.dtype.itemsize < 4:
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype: got {input.dtype}")
+    if isinstance(q, Tensor):
+        if q.ndim > 1:
+            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor: it has {q.ndim} dimensions")
+        if q.dtype is not input.dtype:
+            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor: got {q.dtype} and {input.dtype}")
+    elif not 0 <= q <= 1:
+        raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
+    if interpolation not in INTERPOLATIONS:
+        raise RuntimeError(f"{name}() interpolation must be one of {', '.join(INTERPOLATIONS[:-1])} or nearest, but got {interpolation}")
+
+
+def _ranks(ordered, q, ignore_nan: bool):
+    """The places, in general between two elements, of the quantiles in rows sorted along the last dimension: [*B, Q]."""
+    array = ordered._array
+    nans = np.isnan(array).sum(axis=-1, keepdims=True)
+    last = np.full(nans.shape, array.shape[-1] - 1, array.dtype)
+    if ignore_nan:
+        return q * wrap(np.maximum(last - nans, 0).astype(array.dtype))
+    return wrap(last).where(wrap(nans > 0), q * wrap(last)) if nans.any() else q * wrap(last)
+
+
+def _quantile(name: str, input, q, dim, keepdim: bool, interpolation: str, ignore_nan: bool, out):
+    _check_quantile(name, input, q, interpolation)
+    if not input.numel():
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    place = None if dim is None else one_dim(dim, input.ndim)
+    rows = input.reshape(-1) if dim is None or not input.ndim else input.movedim(place, -1)
+    ordered = F.sort(rows, -1, False)[0]
+    several = isinstance(q, Tensor) and q.ndim > 0
+    points = q.reshape(-1) if isinstance(q, Tensor) else wrap(np.asarray([q], input._array.dtype))
+    ranks = _ranks(ordered, points, ignore_nan)
+    if interpolation in ("lower", "higher", "nearest"):
+        ranks = {"lower": ranks.floor, "higher": ranks.ceil, "nearest": ranks.round}[interpolation]()
+    found = _between(ordered, ranks, interpolation == "midpoint")
+    kept = [1] * input.ndim if place is None or not input.ndim else [1 if d == place else s for d, s in enumerate(input.shape)]
+    if not keepdim:
+        kept = [] if place is None else [s for d, s in enumerate(kept) if d != place or not input.ndim]
+    result = found.movedim(-1, 0).reshape([points.numel(), *kept] if several else kept)
+    return result if out is None else out.copy_(result)
+
+
+def _between(ordered, ranks, midpoint: bool):
+    """The elements at the given places along the last dimension, interpolated."""
+    places = ranks._array
+    below = np.floor(places)
+    found = F.take_along(ordered, wrap(below.astype(np.int64)), ordered.ndim - 1, True)
+    if not midpoint and not ranks.requires_grad and (places == below).all():
+        return found
+    above = F.take_along(ordered, wrap(np.ceil(places).astype(np.int64)), ordered.ndim - 1, True)
+    return found.lerp(above, wrap(np.full_like(places, 0.5)) if midpoint else ranks - wrap(below))
+
+
+@composite(method=True)
+def quantile(input, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out=None):
+    """The q-th quantiles of all elements, or along one dimension; NaN where there is a NaN.
+
+    Args:
+        input: [*S], float32 or float64.
+        q: a number in [0, 1], or a 1-d tensor of Q of them, which gives the result a first dimension of size Q.
+        dim, keepdim: the dimension to reduce (None for all), and whether to keep it with size one.
+        interpolation: "linear", "lower", "higher", "midpoint" or "nearest" between two elements.
+
+    Raises:
+        RuntimeError: another dtype, an empty input, or q out of its range.
+    """
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, False, out)
+
+
+@composite(method=True)
+def nanquantile(input, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out=None):
+    """The q-th quantiles of the elements that are not NaN; see `quantile`."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True, out)

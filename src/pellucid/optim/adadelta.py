@@ -1,0 +1,92 @@
+"""Adadelta: steps whose size follows from the running mean square of earlier steps."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pellucid.optim.elementwise import ElementwiseOptimizer, add_scaled, check_options, penalised
+
+__all__ = ["Adadelta"]
+
+
+class Adadelta(ElementwiseOptimizer):
+    """Adadelta (Zeiler, 2012).
+
+    With g the gradient plus weight_decay * param, and u, v starting at zero:
+
+        v <- rho * v + (1 - rho) * g^2
+        d = sqrt(u + eps) / sqrt(v + eps) * g
+        u <- rho * u + (1 - rho) * d^2
+        param <- param - lr * d
+
+    Args:
+        params: tensors, `(name, tensor)` pairs, or dicts of groups; see `Optimizer`.
+        lr: factor of the step, a number or a one-element tensor.
+        rho: decay rate of the means, from 0 to 1.
+        eps: keeps denominators from zero and lets the first step be taken.
+        weight_decay: factor of the L2 penalty.
+        foreach, capturable: accepted, without effect.
+        maximize: ascend instead of descend.
+        differentiable: not supported.
+
+    Raises:
+        ValueError: an option out of its range.
+    """
+
+    _later_options: ClassVar[dict[str, Any]] = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
+
+    def __init__(
+        self,
+        params,
+        lr=1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ):
+        check_options(lr, rho=rho, eps=eps, weight_decay=weight_decay)
+        if rho > 1.0:
+            raise ValueError(f"Invalid rho value: {rho}. Expected a number from 0.0 to 1.0.")
+        defaults = {
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "capturable": capturable,
+            "foreach": foreach,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _slots(self, group):
+        return {"square_avg": 0.0, "acc_delta": 0.0}
+
+    @staticmethod
+    def _update(o, constants, param, grad, slots, work, spare):
+        square_avg, acc_delta = slots
+        grad = penalised(o, param, grad, spare)
+        square_avg *= o.rho
+        np.multiply(grad, grad, out=work)
+        add_scaled(square_avg, work, 1 - o.rho, work)
+        np.add(square_avg, o.eps, out=work)
+        np.sqrt(work, out=work)
+        np.divide(grad, work, out=spare)
+        np.add(acc_delta, o.eps, out=work)
+        np.sqrt(work, out=work)
+        delta = np.multiply(spare, work, out=spare)
+        acc_delta *= o.rho
+        np.multiply(delta, delta, out=work)
+        add_scaled(acc_delta, work, 1 - o.rho, work)
+        add_scaled(param, delta, -o.lr, work)

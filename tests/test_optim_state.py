@@ -1,0 +1,157 @@
+"""Saving and loading optimizers."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import pellucid
+from pellucid.core.tensor import Parameter, wrap
+from pellucid.optim import SGD, Adam, AdamW
+
+NAMES = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "RAdam",
+         "RMSprop", "Rprop", "SGD"]
+OPTIONS = {"SGD": {"momentum": 0.9}, "Adam": {"amsgrad": True}, "RMSprop": {"centered": True, "momentum": 0.5},
+           "LBFGS": {"max_iter": 2}}
+
+
+def problem(kind=np.float64):
+    rng = np.random.default_rng(0)
+    return [Parameter(wrap(rng.standard_normal((3, 2)).astype(kind))), Parameter(wrap(np.ones((2, 2), kind)))]
+
+
+def train(optimizer, params, steps):
+    def closure():
+        loss = 0.0
+        for param in params:
+            param.grad = wrap(param._array * 2 - 1)
+            loss += float(((param._array - 0.5) ** 2).sum())
+        return loss
+
+    for _ in range(steps):
+        optimizer.step(closure)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_goes_on_where_it_was_saved(name):
+    make = lambda params: getattr(pellucid.optim, name)(params, **OPTIONS.get(name, {}))  # noqa: E731
+    through = problem()
+    train(make(through), through, 7)
+    params = problem()
+    first = make(params)
+    train(first, params, 4)
+    second = make(params)
+    second.load_state_dict(copy.deepcopy(first.state_dict()))
+    train(second, params, 3)
+    for got, expected in zip(params, through, strict=True):
+        np.testing.assert_array_equal(got._array, expected._array)
+
+
+def test_the_layout_is_pytorchs():
+    params = problem()
+    optimizer = SGD([{"params": params[:1]}, {"params": params[1:], "lr": 0.5}], lr=0.1, momentum=0.9)
+    train(optimizer, params, 1)
+    state = optimizer.state_dict()
+    assert set(state) == {"state", "param_groups"}
+    assert set(state["state"]) == {0, 1}
+    assert [group["params"] for group in state["param_groups"]] == [[0], [1]]
+    assert state["param_groups"][1] == {
+        "lr": 0.5, "momentum": 0.9, "dampening": 0, "weight_decay": 0, "nesterov": False, "maximize": False,
+        "foreach": None, "differentiable": False, "fused": None, "params": [1],
+    }  # fmt: skip
+
+
+def test_loaded_tensors_are_copies_in_the_parameters_type():
+    params = problem()
+    first = Adam(params)
+    train(first, params, 1)
+    saved = first.state_dict()
+    single = problem(np.float32)
+    second = Adam(single)
+    second.load_state_dict(saved)
+    loaded = second.state[single[0]]
+    assert loaded["exp_avg"].dtype is pellucid.float32
+    assert loaded["step"].dtype is pellucid.float32
+    train(second, single, 1)
+    assert saved["state"][0]["step"].item() == 1
+    assert second.state_dict()["state"][0]["step"].item() == 2
+
+
+def test_a_count_of_steps_that_is_a_number_is_taken():
+    params = problem()
+    first = Adam(params)
+    train(first, params, 3)
+    saved = copy.deepcopy(first.state_dict())
+    for state in saved["state"].values():
+        state["step"] = 3
+    second = Adam(params)
+    second.load_state_dict(saved)
+    train(second, params, 1)
+    assert second.state[params[0]]["step"].item() == 4
+
+
+def test_options_that_old_states_lack_are_filled_in():
+    params = problem()
+    saved = copy.deepcopy(AdamW(params).state_dict())
+    for name in ("amsgrad", "maximize", "foreach", "capturable", "differentiable", "fused", "decoupled_weight_decay"):
+        del saved["param_groups"][0][name]
+    optimizer = AdamW(params)
+    optimizer.load_state_dict(saved)
+    train(optimizer, params, 1)
+    assert optimizer.param_groups[0]["decoupled_weight_decay"] is True
+
+
+def refused(optimizer, state, *phrases):
+    before = repr(optimizer.state_dict())
+    with pytest.raises(ValueError, match="loaded state dict") as caught:
+        optimizer.load_state_dict(state)
+    for phrase in phrases:
+        assert phrase in str(caught.value)
+    assert repr(optimizer.state_dict()) == before
+
+
+def test_states_that_do_not_fit_are_refused():
+    a, b = problem()
+    optimizer = SGD([a, b], lr=0.1)
+    two_groups = SGD([{"params": [a]}, {"params": [b]}], lr=0.2).state_dict()
+    refused(optimizer, two_groups, "different number of parameter groups", "expected 1, got 2")
+    refused(optimizer, SGD([a], lr=0.2).state_dict(), "doesn't match the size of optimizer's group")
+    refused(Adam([a, b]), optimizer.state_dict(), "not that of Adam", "'betas'", "'momentum'")
+
+
+def test_a_state_of_another_shape_stops_the_step():
+    params = problem()
+    optimizer = SGD(params, lr=0.1, momentum=0.9)
+    train(optimizer, params, 1)
+    others = list(reversed(problem()))
+    second = SGD(others, lr=0.1, momentum=0.9)
+    second.load_state_dict(optimizer.state_dict())
+    before = [param._array.copy() for param in others]
+    with pytest.raises(RuntimeError, match=r"momentum_buffer .* must match the size of its parameter"):
+        train(second, others, 1)
+    for param, array in zip(others, before, strict=True):
+        np.testing.assert_array_equal(param._array, array)
+
+
+def test_state_that_belongs_to_no_parameter_is_kept():
+    params = problem()
+    optimizer = SGD(params, lr=0.1)
+    optimizer.state["counter"] = {"seen": 3}
+    second = SGD(params, lr=0.1)
+    second.load_state_dict(optimizer.state_dict())
+    assert second.state["counter"] == {"seen": 3}
+
+
+def test_hooks_around_saving_and_loading():
+    params = problem()
+    optimizer = SGD(params, lr=0.1)
+    seen = []
+    optimizer.register_state_dict_pre_hook(lambda o: seen.append("save"))
+    optimizer.register_state_dict_post_hook(lambda o, state: {**state, "note": 1})
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: seen.append(state.pop("note")))
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: seen.append("first"), prepend=True)
+    optimizer.register_load_state_dict_post_hook(lambda o: seen.append("loaded"))
+    state = optimizer.state_dict()
+    optimizer.load_state_dict(state)
+    assert seen == ["save", "first", 1, "loaded"]
+    assert state["note"] == 1
