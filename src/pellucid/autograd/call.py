@@ -94,13 +94,14 @@ def record(op: Operator, bound, raw, common, result, inplace: Tensor | None = No
     node.adjust = _adjust(op, inputs, node.edges, common, result)
     by_name = {p.name: v for p, v in zip(op.parameters, bound, strict=True)}
     raw_by_name = {p.name: v for p, v in zip(op.parameters, raw, strict=True)}
+    kinds = {p.name: p.kind for p in op.parameters}
     needed = needed_values(op, node.edges, by_name)
     for name in op.node.slots:
         if name not in needed:
             setattr(node, name, None)
         elif name in by_name and name not in op.attributes:
             save_input(node, name, by_name[name], inplace)
-            saved = getattr(node, name)
+            saved = getattr(node, name) if kinds[name] == "array" else None
             if common is not None and common.kind == "c" and isinstance(saved, Tensor) and saved._array.dtype.kind != "c":
                 setattr(node, name, Cast(saved, common))
         elif name in op.attributes:
@@ -269,7 +270,7 @@ def inplace(op: Operator, tensor: Tensor, values) -> Tensor:
             if t._view is not None:
                 refresh(t)
             others = others or t._requires_grad
-    recorded = check_inplace(tensor, others and op.differentiable)
+    recorded = check_inplace(tensor, others and op.differentiable, op.fills)
     common = op.compute_dtype(bound)
     result, raw = op.data(bound, common)
     result = np.asarray(result)

@@ -155,6 +155,7 @@ class Operator:
         self.holomorphic: bool = options.pop("holomorphic", True)
         self.exact: bool = options.pop("exact", self.view)  # its arithmetic raises no floating-point events
         self.casts: bool = options.pop("casts", False)  # the result may be of a type without gradients
+        self.fills: bool = options.pop("fills", False)  # in place, writes one value everywhere
         self.numbers: bool | tuple[str, ...] = options.pop("numbers", False)  # Python numbers may stand for (these) Array operands
         self.widen: bool = options.pop("widen", not (self.view or self.multi_view))  # compute narrow floats in float32
         self.outputs = options.pop("outputs", ("result",))  # None: as many as forward returns

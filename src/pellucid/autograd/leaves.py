@@ -165,7 +165,7 @@ def detach(self: Tensor) -> Tensor:
     made = wrap(self._array)
     made._counter = counter(self)
     rare = self._rare
-    if self.requires_grad:
+    if self._requires_grad:  # not brought up to date: a view whose history is invalid can be detached
         made.rare.cut = Cut("detach", *caller(sys._getframe(1)))
     elif rare is not None and rare.cut is not None:
         made.rare.cut = rare.cut

@@ -137,8 +137,10 @@ INFERENCE_WRITE = (
 )
 
 
-def check_inplace(tensor: Tensor, others_need: bool) -> bool:
+def check_inplace(tensor: Tensor, others_need: bool, fills: bool = False) -> bool:
     """Whether an in-place write to a tensor is recorded; RuntimeError where it is forbidden.
+
+    `fills` says that every element gets the same value, so that elements may share memory.
 
     Raises:
         RuntimeError: a leaf that requires grad, a view of one, one of several views returned together, a view made
@@ -147,7 +149,7 @@ def check_inplace(tensor: Tensor, others_need: bool) -> bool:
     if isinstance(tensor._counter, InferenceCounter) and not modes.inference:
         raise RuntimeError(INFERENCE_WRITE)
     array = tensor._array
-    if not array.flags.writeable or (0 in array.strides and _overlaps(array)):
+    if not array.flags.writeable or (not fills and 0 in array.strides and _overlaps(array)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             f"The tensor of shape {tuple(array.shape)} was expanded, or its array is read-only. "

@@ -259,7 +259,7 @@ class copy_into:
         return xp.broadcast_to(cast(src, input.dtype) if src.dtype != input.dtype else src, input.shape)
 
     def vjp_input(F, grad):
-        return None
+        return F.zero(grad)
 
     def vjp_src(F, grad, src_dtype):
         return F._to_copy(grad, src_dtype)
@@ -296,7 +296,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     return inplace(copy_into.operator, self, (src,))
 
 
-@operator(module=None, name="fill_number", node="FillBackward0", widen=False)
+@operator(module=None, name="fill_number", node="FillBackward0", fills=True, widen=False)
 class fill_number:
     """The value that `fill_(number)` writes."""
 
@@ -304,10 +304,10 @@ class fill_number:
         return xp.full(input.shape, number_in(value, input.dtype), input.dtype)
 
     def vjp_input(F, grad):
-        return None
+        return F.zero(grad)
 
 
-@operator(module=None, name="fill_tensor", node="FillBackward1", widen=False, holomorphic=False)
+@operator(module=None, name="fill_tensor", node="FillBackward1", fills=True, widen=False, holomorphic=False)
 class fill_tensor:
     """The value that `fill_(tensor)` writes: a 0-d tensor everywhere."""
 
@@ -317,7 +317,7 @@ class fill_tensor:
         return xp.full(input.shape, cast(value, input.dtype), input.dtype)
 
     def vjp_input(F, grad):
-        return None
+        return F.zero(grad)
 
     def vjp_value(F, grad, value_dtype):
         return F._to_copy(F.sum_to_size(grad, ()), value_dtype)
@@ -333,14 +333,14 @@ def fill_(self: Tensor, value) -> Tensor:
     """Overwrite every element with one number, or with the value of a 0-d tensor, to which gradients then pass."""
     if isinstance(value, Tensor):
         return inplace(fill_tensor.operator, self, (value,))
-    if modes.road is not GENERAL and not check_inplace(self, False):
+    if modes.road is not GENERAL and not check_inplace(self, False, fills=True):
         self._array.fill(number_in(value, self._array.dtype))
         written(self, "fill_")
         return self
     return inplace(fill_number.operator, self, (value,))
 
 
-@operator(module=None, name="zero", node="ZeroBackward0", widen=False)
+@operator(module=None, name="zero", node="ZeroBackward0", fills=True, widen=False)
 class zero_value:
     """The value that `zero_()` writes."""
 
@@ -348,12 +348,12 @@ class zero_value:
         return xp.zeros(input.shape, input.dtype)
 
     def vjp_input(F, grad):
-        return None
+        return F.zero(grad)
 
 
 def zero_(self: Tensor) -> Tensor:
     """Overwrite every element with 0."""
-    if modes.road is not GENERAL and not check_inplace(self, False):
+    if modes.road is not GENERAL and not check_inplace(self, False, fills=True):
         self._array.fill(0)
         written(self, "zero_")
         return self
