@@ -63,9 +63,6 @@ _SUBMODULES = (
     "backends",
     "cuda",
     "distributed",
-    "distributions",
-    "fft",
-    "func",
     "graph",
     "io",
     "jit",
@@ -75,7 +72,6 @@ _SUBMODULES = (
     "optim",
     "serialization",
     "special",
-    "testing",
     "utils",
     "version",
 )

@@ -9,7 +9,13 @@ import numpy as np
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor
 
-__all__ = ["check_backward", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
+__all__ = [
+    "check_backward",
+    "detect_anomaly",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
+    "set_detect_anomaly",
+]
 
 
 def is_anomaly_enabled() -> bool:

@@ -15,7 +15,17 @@ import numpy as np
 from pellucid.autograd.declaration import NARROW, Operator, wanted
 from pellucid.autograd.node import Adjust, Node, edge_of, edge_to, next_sequence
 from pellucid.autograd.saved import Cast, save_input, save_result
-from pellucid.autograd.views import INFERENCE_WRITE, Kind, Step, check_inplace, rebase, refresh, take_view, written
+from pellucid.autograd.views import (
+    INFERENCE_WRITE,
+    Kind,
+    Step,
+    check_inplace,
+    forget_history,
+    rebase,
+    refresh,
+    take_view,
+    written,
+)
 from pellucid.core.dtype import category, dtype_of
 from pellucid.core.errors import shape_text
 from pellucid.core.modes import modes
@@ -102,7 +112,12 @@ def record(op: Operator, bound, raw, common, result, inplace: Tensor | None = No
         elif name in by_name and name not in op.attributes:
             save_input(node, name, by_name[name], inplace)
             saved = getattr(node, name) if kinds[name] == "array" else None
-            if common is not None and common.kind == "c" and isinstance(saved, Tensor) and saved._array.dtype.kind != "c":
+            if (
+                common is not None
+                and common.kind == "c"
+                and isinstance(saved, Tensor)
+                and saved._array.dtype.kind != "c"
+            ):
                 setattr(node, name, Cast(saved, common))
         elif name in op.attributes:
             setattr(node, name, raw_by_name[name])
@@ -294,8 +309,6 @@ def inplace(op: Operator, tensor: Tensor, values) -> Tensor:
         _seal_inplace(op, node, tensor)
         rebase(tensor, node)
     elif recorded and not op.differentiable and tensor._requires_grad:
-        from pellucid.autograd.leaves import forget_history
-
         forget_history(op, tensor)
     return tensor
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections import namedtuple
@@ -106,6 +107,7 @@ def _parameters(forward) -> list[Param]:
     return found
 
 
+@functools.cache
 def wanted(formula) -> list[str]:
     """What a formula asks for beside `F` and `grad`."""
     return [name for name in inspect.signature(formula).parameters if name not in ("F", "grad")]
@@ -156,7 +158,9 @@ class Operator:
         self.exact: bool = options.pop("exact", self.view)  # its arithmetic raises no floating-point events
         self.casts: bool = options.pop("casts", False)  # the result may be of a type without gradients
         self.fills: bool = options.pop("fills", False)  # in place, writes one value everywhere
-        self.numbers: bool | tuple[str, ...] = options.pop("numbers", False)  # Python numbers may stand for (these) Array operands
+        self.numbers: bool | tuple[str, ...] = options.pop(
+            "numbers", False
+        )  # Python numbers may stand for (these) Array operands
         self.widen: bool = options.pop("widen", not (self.view or self.multi_view))  # compute narrow floats in float32
         self.outputs = options.pop("outputs", ("result",))  # None: as many as forward returns
         self.constant: tuple[str, ...] = options.pop("constant", ())  # outputs without a derivative
@@ -219,9 +223,12 @@ class Operator:
                 elif not (value is None and p.optional):
                     value = self._operand(p, value)
             bound.append(value)
-        if self.numbers and all(b.__class__ is Number for p, b in zip(self.parameters, bound, strict=True)
-                                if p.kind in ("array", "index")):
-            raise TypeError(f"{self.name}(): argument '{self.operands[0].name}' must be Tensor, not {type(bound[0]._array).__name__}")
+        if self.numbers and all(
+            b.__class__ is Number for p, b in zip(self.parameters, bound, strict=True) if p.kind in ("array", "index")
+        ):
+            raise TypeError(
+                f"{self.name}(): argument '{self.operands[0].name}' must be Tensor, not {type(bound[0]._array).__name__}"
+            )
         return bound
 
     def takes_number(self, name: str) -> bool:
@@ -267,7 +274,8 @@ class Operator:
             if self.canonical is not None:
                 raw = self.canonicalised(raw)
             with quiet():
-                result = self.forward(np, *self._call(raw)[0], **self._call(raw)[1])
+                positional, named = self._call(raw)
+                result = self.forward(np, *positional, **named)
         except ValueError as error:
             raise translate(self, error, bound) from error
         if narrow is not None:

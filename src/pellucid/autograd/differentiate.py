@@ -81,7 +81,9 @@ def _root_gradients(roots, grads, create_graph: bool) -> list:
 def _implicit(root, create_graph: bool):
     fact = _fact(root)
     if fact is None:
-        raise RuntimeError("grad can be implicitly created only for scalar outputs: give a gradient for this GradientEdge")
+        raise RuntimeError(
+            "grad can be implicitly created only for scalar outputs: give a gradient for this GradientEdge"
+        )
     shape, dtype = fact
     if isinstance(root, GradientEdge) or root.requires_grad:
         if math.prod(shape) != 1:

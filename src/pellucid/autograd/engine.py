@@ -404,3 +404,13 @@ def call_node(node: Node, grads: tuple) -> tuple | Tensor | None:
         _local.task = outer
     made = tuple(o if o is None or tensors else wrap(o) for o in outputs)
     return made[0] if len(made) == 1 else made
+
+
+def _call(self: Node, *grads):
+    """Differentiate this one operation: gradients of the results in, gradients of the inputs out."""
+    if len(grads) != self.outputs:
+        raise TypeError(f"{self.name()}: expected {self.outputs} arguments, got {len(grads)} arguments instead")
+    return call_node(self, grads)
+
+
+setattr(Node, "__call__", _call)  # noqa: B010 (nodes stand below the engine that runs them)

@@ -7,13 +7,15 @@ import threading
 from pellucid.autograd.differentiate import GradientEdge, get_gradient_edge
 from pellucid.autograd.engine import current_task
 from pellucid.autograd.hooks import RemovableHandle
+from pellucid.autograd.mutation import allow_mutation_on_saved_tensors
 from pellucid.autograd.node import Node
-from pellucid.core.modes import modes
+from pellucid.autograd.saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from pellucid.core.tensor import Tensor, counter
 
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
@@ -21,51 +23,6 @@ __all__ = [
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
-
-
-class saved_tensors_hooks:
-    """A block in which tensors saved for backward go through `pack_hook`, and through `unpack_hook` when used.
-
-    Args:
-        pack_hook: tensor -> anything.
-        unpack_hook: what `pack_hook` returned -> tensor of the same value.
-    """
-
-    def __init__(self, pack_hook, unpack_hook):
-        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
-
-    def __enter__(self) -> None:
-        if modes.saved_hooks_disabled:
-            raise RuntimeError(modes.saved_hooks_disabled)
-        modes.saved_hooks = (*modes.saved_hooks, (self.pack_hook, self.unpack_hook))
-        modes.update()
-
-    def __exit__(self, *exception) -> None:
-        modes.saved_hooks = modes.saved_hooks[:-1]
-        modes.update()
-
-
-class save_on_cpu(saved_tensors_hooks):
-    """A block in which saved tensors are kept as copies (there is no other device to bring them from)."""
-
-    def __init__(self, pin_memory: bool = False, device_type: str = "cpu"):
-        super().__init__(lambda t: t.detach().clone(), lambda packed: packed)
-
-
-class disable_saved_tensors_hooks:
-    """A block in which using `saved_tensors_hooks` raises RuntimeError with the given message."""
-
-    def __init__(self, error_message: str):
-        self.message = error_message
-
-    def __enter__(self) -> None:
-        if modes.saved_hooks:
-            raise RuntimeError(self.message)
-        self.before = modes.saved_hooks_disabled
-        modes.saved_hooks_disabled = self.message
-
-    def __exit__(self, *exception) -> None:
-        modes.saved_hooks_disabled = self.before
 
 
 def increment_version(tensor) -> None:
@@ -137,12 +94,3 @@ def _will_run(task, node) -> bool:
     if task is None:
         raise RuntimeError("no backward is running")
     return node in task.reached and (task.needed is None or node in task.needed)
-
-
-def __getattr__(name: str):
-    # the module builds on the hooks above
-    if name == "allow_mutation_on_saved_tensors":
-        from pellucid.autograd.mutation import allow_mutation_on_saved_tensors
-
-        return allow_mutation_on_saved_tensors
-    raise AttributeError(f"module 'torch.autograd.graph' has no attribute {name!r}")

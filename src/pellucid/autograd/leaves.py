@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import sys
 import warnings
-import weakref
 
 from pellucid.autograd import differentiate
 from pellucid.autograd.hooks import Hooks, RemovableHandle, add_hook
 from pellucid.autograd.node import extra
-from pellucid.autograd.views import refresh
+from pellucid.autograd.views import move_retain, refresh
 from pellucid.core.dtype import dtype
 from pellucid.core.modes import modes
 from pellucid.core.sites import caller
 from pellucid.core.tensor import Cut, InferenceCounter, Tensor, counter, wrap
 
-__all__ = ["detach", "forget_history", "move_retain"]
+__all__ = ["detach"]
 
 
 # --- requires_grad and its relatives ----------------------------------------------------------------------------------
@@ -103,7 +102,9 @@ def _get_grad(self: Tensor):
 def _set_grad(self: Tensor, value: Tensor | None) -> None:
     if value is not None:
         if not isinstance(value, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            )
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if value._array.shape != self._array.shape:
@@ -206,29 +207,6 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     self._array = value._array
 
 
-def forget_history(op, tensor: Tensor) -> None:
-    """After an in-place operation without a derivative: the old history does not hold any more."""
-    from pellucid.autograd.views import rebase
-
-    node = zero_node(op, tensor)
-    rebase(tensor, node)
-
-
-def zero_node(op, tensor: Tensor):
-    """A node through which nothing flows, for an in-place operation whose result does not depend on its input."""
-    from pellucid.autograd.node import Node, next_sequence
-
-    cls = type(op.node_name, (Node,), {"__slots__": (), "apply": _no_gradient, "apply_tensors": _no_gradient})
-    node = cls.__new__(cls)
-    node.edges, node.adjust, node.extra, node.sequence = (None,), None, None, next_sequence()
-    node.code, node.lasti = caller(sys._getframe(1))
-    return node
-
-
-def _no_gradient(node, grad, edges, keep):
-    return (None,) * len(edges)
-
-
 # --- hooks and retained gradients -------------------------------------------------------------------------------------
 
 
@@ -274,13 +252,6 @@ def retain_grad(self: Tensor) -> None:
         return
     self.rare.retain = True
     move_retain(self)
-
-
-def move_retain(tensor: Tensor) -> None:
-    """Let a retained gradient follow the tensor to the node that now makes it."""
-    node, number = tensor._edge[:2]
-    retain = extra(node).retain
-    retain[number] = weakref.ref(tensor)
 
 
 def _get_retains_grad(self: Tensor) -> bool:

@@ -1,18 +1,18 @@
 """`allow_mutation_on_saved_tensors`: a block in which values saved for backward may be overwritten.
 
-A saved tensor is copied only when something is about to write to its memory (`before_write`, called by every in-place
-operation); what backward reads is the copy.
+A saved tensor is copied only when something is about to write to its memory (every in-place operation
+calls `before_write`); what backward reads is the copy.
 """
 
 from __future__ import annotations
 
 import weakref
 
-from pellucid.autograd.graph import saved_tensors_hooks
+from pellucid.autograd.saved_hooks import saved_tensors_hooks
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor, storage_of, wrap
 
-__all__ = ["allow_mutation_on_saved_tensors", "before_write"]
+__all__ = ["allow_mutation_on_saved_tensors"]
 
 
 class _Handle:
@@ -52,6 +52,15 @@ class _Context:
             )
         return handle.value
 
+    def before_write(self, tensor: Tensor) -> None:
+        """Copy what is saved of the memory that an in-place operation is about to write to."""
+        copies: dict[int, Tensor] = {}
+        for handle in list(self.saved.pop(id(storage_of(tensor._array)), ())):
+            saved = handle.value
+            if id(saved) not in copies:
+                copies[id(saved)] = self.cloned[handle] = wrap(saved._array.copy())
+            handle.value = copies[id(saved)]
+
 
 class allow_mutation_on_saved_tensors:
     """A block in which saved tensors may be overwritten: those that are get copied first. Backward must run inside it.
@@ -73,15 +82,3 @@ class allow_mutation_on_saved_tensors:
         modes.mutation = None
         self.context.active = False
         self.context.clear()
-
-
-def before_write(tensor: Tensor) -> None:
-    """Copy what is saved of the memory that an in-place operation is about to write to."""
-    context = modes.mutation
-    handles = context.saved.pop(id(storage_of(tensor._array)), ())
-    copies: dict[int, Tensor] = {}
-    for handle in list(handles):
-        tensor = handle.value
-        if id(tensor) not in copies:
-            copies[id(tensor)] = context.cloned[handle] = wrap(tensor._array.copy())
-        handle.value = copies[id(tensor)]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pellucid.autograd.hooks import RemovableHandle, add_hook
 from pellucid.core.sites import Site
 
 if TYPE_CHECKING:
@@ -110,14 +111,6 @@ class Node:
                 setattr(self, slot, None)
             self.adjust = FREED
 
-    def __getattr__(self, name: str):
-        # only names that are not there come here: `_saved_NAME` and `_raw_saved_NAME`, as PyTorch calls saved values
-        if name.startswith(("_saved_", "_raw_saved_")):
-            from pellucid.autograd.saved import saved_attribute
-
-            return saved_attribute(self, name)
-        raise AttributeError(f"{type(self).__name__!r} node has no attribute {name!r}")
-
     # --- what users ask ----------------------------------------------------------------------------------------------
 
     def name(self) -> str:
@@ -145,26 +138,13 @@ class Node:
     def _set_sequence_nr(self, number: int) -> None:
         self.sequence = number
 
-    def register_hook(self, hook):
+    def register_hook(self, hook) -> RemovableHandle:
         """Call `hook(grad_inputs, grad_outputs)` after each run; a returned tuple replaces the gradients."""
-        from pellucid.autograd.hooks import add_hook
-
         return add_hook(extra(self).post_hooks, hook)
 
-    def register_prehook(self, hook):
+    def register_prehook(self, hook) -> RemovableHandle:
         """Call `hook(grad_outputs)` before each run; a returned tuple replaces the gradients."""
-        from pellucid.autograd.hooks import add_hook
-
         return add_hook(extra(self).pre_hooks, hook)
-
-    def __call__(self, *grads):
-        """Differentiate this one operation: gradients of the results in, gradients of the inputs out."""
-        expected = self.outputs
-        if len(grads) != expected:
-            raise TypeError(f"{self.name()}: expected {expected} arguments, got {len(grads)} arguments instead")
-        from pellucid.autograd.engine import call_node
-
-        return call_node(self, grads)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
@@ -256,7 +236,9 @@ class Adjust:
         self.wide = wide  # the dtype to compute in where the operands' own is a narrow float
 
     def before(self, node: Node, grad):
-        """The gradient as the formulas want it."""
+        """The gradient as the formulas want it; a list of gradients for a node with several outputs."""
+        if grad.__class__ is list:
+            return [None if g is None else self.before(node, g) for g in grad]
         if self.conjugate:
             grad = np.conj(grad)
         return grad if self.wide is None else grad.astype(self.wide)
@@ -277,7 +259,11 @@ class Adjust:
 
     def before_tensors(self, node: Node, grad):
         """`before`, on tensors."""
-        return grad.conj() if self.conjugate else grad
+        if not self.conjugate:
+            return grad
+        if grad.__class__ is list:
+            return [None if g is None else g.conj() for g in grad]
+        return grad.conj()
 
     def after_tensors(self, grads: tuple) -> tuple:
         """`after`, on tensors."""

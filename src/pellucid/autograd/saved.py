@@ -281,3 +281,13 @@ def saved_attribute(node: Node, name: str):
     positions = [p.name for p in operator.inputs]
     edge = node.edges[positions.index(slot)] if slot in positions and not isinstance(value, tuple) else None
     return unpack_input(node, value, edge)
+
+
+def _missing_attribute(node: Node, name: str):
+    """What a node has no slot for: values it saved, by PyTorch's names for them."""
+    if name.startswith(("_saved_", "_raw_saved_")):
+        return saved_attribute(node, name)
+    raise AttributeError(f"{type(node).__name__!r} node has no attribute {name!r}")
+
+
+setattr(Node, "__getattr__", _missing_attribute)  # noqa: B010 (nodes stand below what is saved in them)

@@ -26,7 +26,7 @@ from pellucid.core.errors import translate
 from pellucid.core.modes import RECORD, modes
 from pellucid.core.quiet import hush, speak
 from pellucid.core.sites import caller, outside
-from pellucid.core.tensor import Counter, Number, Parameter, Tensor, make
+from pellucid.core.tensor import Counter, Number, Parameter, Tensor, make, wrap
 
 __all__ = ["inplace_method", "node_class", "public_function", "raw_function", "reflected_function"]
 
@@ -47,10 +47,12 @@ def scalar(value, dtype: np.dtype) -> np.ndarray:
 
 SCOPE = {
     "scalar": scalar, "scalars4": _SCALARS[0], "scalars8": _SCALARS[1],
-    "make": make, "Tensor": Tensor, "Parameter": Parameter, "Number": Number, "Counter": Counter, "Adjust": Adjust,
+    "make": make, "wrap": wrap, "Tensor": Tensor, "Parameter": Parameter, "Number": Number, "Counter": Counter,
+    "Adjust": Adjust,
     "ndarray": np.ndarray, "asarray": np.asarray, "f4": np.dtype(np.float32), "f8": np.dtype(np.float64), "xp": np,
     "modes": modes, "RECORD": RECORD, "hush": hush, "speak": speak, "getframe": sys._getframe, "outside": outside,
-    "caller": caller, "next_sequence": next_sequence, "leaf_edge": leaf_edge, "FREED": FREED, "Packed": Packed, "refresh": refresh,
+    "caller": caller, "next_sequence": next_sequence, "leaf_edge": leaf_edge, "FREED": FREED, "Packed": Packed,
+    "refresh": refresh,
     "take_view": take_view,
     "general": call.general, "inplace": call.inplace, "carry_cut": call.carry_cut, "view_step": call.view_step,
     "translate": translate, "stale": stale, "unpack_input": unpack_input, "unpack_result": unpack_result,
@@ -263,9 +265,11 @@ def _write_public(op: Operator):
     values = ", ".join(p.name for p in op.parameters)
     away = f"return general(op, ({values},){', out' if with_out else ''})"
     scope = dict(
-        SCOPE, op=op, node=op.node, apply=op.node.apply, forward=op.ufunc or op.forward, canonical=op.canonical, **scope
-    )
-    simple = op.outputs is not None and len(op.outputs) == 1 and not op.multi_view
+        SCOPE, op=op, node=op.node, apply=op.node.apply, forward=op.ufunc or op.forward, canonical=op.canonical,
+        returns=op.returns, **scope
+    )  # fmt: skip
+    # one output with a derivative, and beside it any that have none
+    simple = op.outputs is not None and tuple(op.outputs[1:]) == tuple(op.constant) and not op.multi_view
     simple = simple and all(p.kind in ("array", "index") for p in op.operands) and op.operands
     if not simple:
         lines = [away]
@@ -292,14 +296,18 @@ def _short_binary(op: Operator, away: str, with_out: bool) -> list[str]:
     shapes = ", ".join(f"x_{name}.shape if r_{name} else None" for name in inputs)
     nones = ", ".join(["None"] * len(inputs))
     both = f"None if x_{a}.shape == x_{b}.shape else Adjust(({shapes},), ({nones},), False, None)"
-    first = [] if not op.takes_number(a) else [
-        "if (ca is float or ca is int) and (cb is Tensor or cb is Parameter):",
-        f"    x_{b} = {b}._array; dtype = x_{b}.dtype",
-        f"    if dtype is not f4 and dtype is not f8: {away}",
-        f"    x_{a} = (scalars4 if dtype is f4 else scalars8).get({a})",
-        f"    if x_{a} is None: x_{a} = scalar({a}, dtype)",
-        *("    " + line for line in _run(op) + _tail(op, "None", number=a)),
-    ]
+    first = (
+        []
+        if not op.takes_number(a)
+        else [
+            "if (ca is float or ca is int) and (cb is Tensor or cb is Parameter):",
+            f"    x_{b} = {b}._array; dtype = x_{b}.dtype",
+            f"    if dtype is not f4 and dtype is not f8: {away}",
+            f"    x_{a} = (scalars4 if dtype is f4 else scalars8).get({a})",
+            f"    if x_{a} is None: x_{a} = scalar({a}, dtype)",
+            *("    " + line for line in _run(op) + _tail(op, "None", number=a)),
+        ]
+    )
     return [
         "road = modes.road",
         f"if {_unusual(op, with_out)}: {away}",
@@ -346,7 +354,9 @@ def _short(op: Operator, away: str, with_out: bool) -> list[str]:
     if op.broadcast and len(op.operands) > 1 and inputs:
         shapes = ", ".join(f"x_{name}.shape if r_{name} else None" for name in inputs)
         optional = {p.name for p in op.inputs if p.optional}
-        same = " and ".join(f"({f'x_{name} is None or ' if name in optional else ''}x_{name}.shape == d.shape)" for name in inputs)
+        same = " and ".join(
+            f"({f'x_{name} is None or ' if name in optional else ''}x_{name}.shape == d.shape)" for name in inputs
+        )
         nones = ", ".join(["None"] * len(inputs))
         adjust = f"None if {same} else Adjust(({shapes},), ({nones},), False, None)"
     return lines + _run(op) + _tail(op, adjust)
@@ -361,7 +371,7 @@ def _run(op: Operator) -> list[str]:
         run = f"d = forward({', '.join(f'x_{p.name}' for p in op.operands)})"
     else:
         passed = [n if not p.keyword else f"{p.name}={n}" for p, n in zip(op.parameters, names, strict=True)]
-        run = f"d = forward(xp, {', '.join(passed)})"
+        run = f"{', '.join(['d', *_beside(op, 'd')])} = forward(xp, {', '.join(passed)})"
     body = [run]
     if op.canonical is not None:
         body = [f"{attributes} = canonical({', '.join(names)})", run]
@@ -371,7 +381,12 @@ def _run(op: Operator) -> list[str]:
         lines += ["try:", *("    " + line for line in body), caught]
     else:
         lines += ["token = hush()", "try:", *("    " + line for line in body), caught, "finally: speak(token)"]
-    return [*lines, "if d.__class__ is not ndarray: d = asarray(d)"]
+    return [*lines, *(f"if {d}.__class__ is not ndarray: {d} = asarray({d})" for d in ("d", *_beside(op, "d")))]
+
+
+def _beside(op: Operator, letter: str) -> list[str]:
+    """Names for the outputs without a derivative that stand beside the first: d1, d2 (arrays) or r1, r2 (tensors)."""
+    return [f"{letter}{k}" for k in range(1, len(op.outputs))]
 
 
 def _tail(op: Operator, adjust: str, number: str = "") -> list[str]:
@@ -380,6 +395,8 @@ def _tail(op: Operator, adjust: str, number: str = "") -> list[str]:
     inputs = [p for p in op.inputs if p.name != number]
     guards = {p.name: f"{p.name} is not None and " if p.optional else "" for p in operands}
     lines = ["r = make(); r._array = d; r._grad = r._view = r._counter = r._rare = None"]
+    lines += [f"{r} = wrap({d})" for r, d in zip(_beside(op, "r"), _beside(op, "d"), strict=True)]
+    done = f"return returns({', '.join(['r', *_beside(op, 'r')])})" if op.results else "return r"
     lines += [f"if {guards[p.name]}{p.name}._view is not None: refresh({p.name})" for p in operands]
     attach = []
     if op.view:
@@ -387,7 +404,9 @@ def _tail(op: Operator, adjust: str, number: str = "") -> list[str]:
         attach = [
             f"take_view(r, {op.operands[0].name}, view_step(op, ({rest}{',' if rest else ''})), {op.node_name!r})"
         ]
-    carry = f"carry_cut(r, ({', '.join(p.name for p in operands)},), need, {op.name!r})"
+    carry = "; ".join(
+        f"carry_cut({r}, ({', '.join(p.name for p in operands)},), need, {op.name!r})" for r in ("r", *_beside(op, "r"))
+    )
     rares = " or ".join(f"({guards[p.name]}{p.name}._rare is not None)" for p in operands)
     if not inputs:
         need = " or ".join(f"({guards[p.name]}{p.name}._requires_grad)" for p in operands)
@@ -397,7 +416,7 @@ def _tail(op: Operator, adjust: str, number: str = "") -> list[str]:
             "r._requires_grad = False; r._edge = None",
             f"need = {need}",
             f"if need or {rares}: {carry}",
-            "return r",
+            done,
         ]
     if len(inputs) == 1:
         lines += [f"need = r_{inputs[0].name} = {guards[inputs[0].name]}{inputs[0].name}._requires_grad"]
@@ -425,7 +444,7 @@ def _tail(op: Operator, adjust: str, number: str = "") -> list[str]:
         "    r._requires_grad = False; r._edge = None",
         f"    if need or {rares}: {carry}",
         *attach,
-        "return r",
+        done,
     ]
 
 
@@ -460,7 +479,8 @@ def _save_lines(op: Operator, number: str = "") -> list[str]:
                 )
             lines += _only_if_needed(users, inputs, keep, f"n.{name} = None")
         else:
-            keep = f"n.{name} = d; n.{name}_v = 0; r._counter = n.{name}_c = Counter()"
+            number_of = str(op.outputs.index(name) or "")
+            keep = f"n.{name} = d{number_of}; n.{name}_v = 0; r{number_of}._counter = n.{name}_c = Counter()"
             lines += _only_if_needed(users, inputs, keep, f"n.{name} = n.{name}_c = None")
     return lines
 

@@ -9,12 +9,13 @@ afresh from the base when it is next asked for (`refresh`).
 from __future__ import annotations
 
 import sys
+import weakref
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pellucid.autograd.node import Node, edge_of, edge_to, next_sequence
+from pellucid.autograd.node import Node, edge_of, edge_to, extra, next_sequence
 from pellucid.core.modes import RECORD, modes
 from pellucid.core.sites import Site, caller
 from pellucid.core.tensor import InferenceCounter, Tensor, counter
@@ -62,7 +63,9 @@ def take_view(result: Tensor, source: Tensor, step: Step, operation: str, kind: 
     if not modes.grad_enabled or modes.inference:
         multi = kind is Kind.MULTI
         kind = Kind.INFERENCE if modes.inference else Kind.NO_GRAD_MULTI if multi else Kind.NO_GRAD
-        result._requires_grad = source._requires_grad  # as in PyTorch: a leaf that shares its base's wish for a gradient
+        result._requires_grad = (
+            source._requires_grad
+        )  # as in PyTorch: a leaf that shares its base's wish for a gradient
     above = source._view
     if above is None:
         result._view = View(source, (step,), kind, operation, count.value)
@@ -99,8 +102,6 @@ def refresh(tensor: Tensor) -> None:
     tensor._edge, tensor._requires_grad = fresh._edge, True
     view.version = version
     if tensor._rare is not None and tensor._rare.retain:
-        from pellucid.autograd.leaves import move_retain
-
         move_retain(tensor)
 
 
@@ -156,9 +157,7 @@ def check_inplace(tensor: Tensor, others_need: bool, fills: bool = False) -> boo
             "Please clone() the tensor before performing the operation."
         )
     if modes.mutation is not None:
-        from pellucid.autograd.mutation import before_write
-
-        before_write(tensor)
+        modes.mutation.before_write(tensor)
     if tensor._view is not None:
         refresh(tensor)
     if not modes.grad_enabled or not (tensor._requires_grad or others_need):
@@ -202,15 +201,37 @@ def rebase(tensor: Tensor, node: Node) -> None:
         base._edge, base._requires_grad = edge_to(CopySlices(base, view.steps, node)), True
         base_rare = base._rare
         if base_rare is not None and base_rare.retain:
-            from pellucid.autograd.leaves import move_retain
-
             move_retain(base)
         view.version = -1
         refresh(tensor)
     if tensor._rare is not None and tensor._rare.retain:
-        from pellucid.autograd.leaves import move_retain
-
         move_retain(tensor)
+
+
+def move_retain(tensor: Tensor) -> None:
+    """Let a retained gradient follow the tensor to the node that now makes it."""
+    node, number = tensor._edge[:2]
+    retain = extra(node).retain
+    retain[number] = weakref.ref(tensor)
+
+
+def forget_history(op, tensor: Tensor) -> None:
+    """After an in-place operation without a derivative: the old history does not hold any more."""
+    node = zero_node(op, tensor)
+    rebase(tensor, node)
+
+
+def zero_node(op, tensor: Tensor):
+    """A node through which nothing flows, for an in-place operation whose result does not depend on its input."""
+    cls = type(op.node_name, (Node,), {"__slots__": (), "apply": _no_gradient, "apply_tensors": _no_gradient})
+    node = cls.__new__(cls)
+    node.edges, node.adjust, node.extra, node.sequence = (None,), None, None, next_sequence()
+    node.code, node.lasti = caller(sys._getframe(1))
+    return node
+
+
+def _no_gradient(node, grad, edges, keep):
+    return (None,) * len(edges)
 
 
 class CopySlices(Node):

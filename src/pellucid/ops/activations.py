@@ -29,7 +29,12 @@ class sigmoid:
         if input.dtype.kind == "c":
             return 1 / (1 + xp.exp(-input))
         # exp(-x) overflows to infinity for very negative x, whose reciprocal is the right zero
-        return xp.reciprocal(xp.exp(-input) + 1)
+        if not input.ndim:
+            return xp.reciprocal(xp.exp(-input) + 1)
+        value = xp.negative(input)
+        xp.exp(value, value)
+        xp.add(value, 1, value)
+        return xp.reciprocal(value, value)
 
     def vjp_input(F, grad, result):
         return F.sigmoid_backward(grad, result)
@@ -112,9 +117,13 @@ def selu_(input):
     return functional_selu(input, True)
 
 
-@composite(method=True, inplace=selu_)
+composite(name="selu_")(selu_)
+
+
+@composite()
 def selu(input):
-    """The self-normalising form of `elu`: scale * elu(x, alpha) with two fixed constants. input: [*S], floating-point."""
+    """The self-normalising form of `elu`: scale * elu(x, alpha) with two fixed constants. input: [*S], "
+    "floating-point."""
     return elu_kernel(input, SELU_ALPHA, SELU_SCALE, 1.0)
 
 
@@ -129,7 +138,10 @@ def celu_(input, alpha: float = 1.0):
     return functional_celu(input, alpha, True)
 
 
-@composite(method=True, inplace=celu_)
+composite(name="celu_")(celu_)
+
+
+@composite()
 def celu(input, alpha: float = 1.0):
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)): `elu` with a continuous slope. input: [*S], floating-point.
 

@@ -13,8 +13,8 @@ from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
 
-__all__ = ["add", "addcdiv", "addcmul", "div", "div_", "divide", "floor_divide", "fmod", "lerp", "mul", "multiply", "neg",
-           "negative", "remainder", "rsub", "sub", "subtract", "true_divide"]
+__all__ = ["add", "addcdiv", "addcmul", "div", "div_", "divide", "floor_divide", "fmod", "lerp", "mul", "multiply",
+           "neg", "negative", "remainder", "rsub", "sub", "subtract", "true_divide"]
 
 arithmetic = {"promote": Promote.SAME, "numbers": ("other",), "exact": True, "method": True, "inplace": True}
 ROUNDING = (None, "trunc", "floor")
@@ -29,7 +29,7 @@ def scaled(array: np.ndarray, alpha) -> np.ndarray:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and kind != "c":
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    return array * array.dtype.type(alpha)
+    return array * np.asarray(alpha).astype(array.dtype)  # a negative number wraps around in unsigned types
 
 
 @operator(**arithmetic, ufunc=np.add, dunder=["__add__", "__radd__"], idunder=["__iadd__"])
@@ -56,7 +56,8 @@ def subtracted(xp, input: np.ndarray, other: np.ndarray, alpha) -> np.ndarray:
     """input - alpha * other; RuntimeError for bools."""
     if input.dtype.kind == "b":
         raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead."
         )
     return xp.subtract(input, other if alpha == 1 and alpha is not True else scaled(other, alpha))
 
@@ -119,12 +120,12 @@ class mul:
     samples = binary()
 
 
-@operator(promote=Promote.FLOAT, numbers=("other",), method=True, inplace=True, ufunc=np.true_divide, node="DivBackward0",
-          dunder=["__truediv__", "__div__"], idunder=["__itruediv__", "__idiv__"])  # fmt: skip
+@operator(promote=Promote.FLOAT, numbers=("other",), method=True, inplace=True, ufunc=np.true_divide,
+          node="DivBackward0", dunder=["__truediv__", "__div__"], idunder=["__itruediv__", "__idiv__"])  # fmt: skip
 class true_divide:
     """Quotient of two tensors, element by element, integers as the default float.
 
-    input, other: broadcastable to a common shape. Returns the common shape and floating-point dtype; x / 0 is an infinity
+    input, other: broadcastable to a common shape. Returns the common shape and floating-point dtype; x / 0 is infinite
     or NaN.
     """
 
@@ -148,7 +149,8 @@ def _refuse_zero(other: np.ndarray) -> None:
 
 def _refuse_complex(name: str, array: np.ndarray) -> None:
     if array.dtype.kind == "c":
-        raise RuntimeError(f'"{name}_cpu" not implemented for \'{"ComplexDouble" if array.itemsize == 16 else "ComplexFloat"}\'')
+        kind = "ComplexDouble" if array.itemsize == 16 else "ComplexFloat"
+        raise RuntimeError(f"\"{name}_cpu\" not implemented for '{kind}'")
 
 
 def floored(xp, input: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -185,10 +187,10 @@ class div_rounded:
         return (floored if rounding_mode == "floor" else truncated)(xp, input, other)
 
     def vjp_input(F, grad):
-        return F.zeros_of(grad)
+        return F.zeros_as(grad)
 
     def vjp_other(F, grad):
-        return F.zeros_of(grad)
+        return F.zeros_as(grad)
 
     def samples(make):
         yield (make(3, 4), make(4, low=0.5), "floor"), {}
@@ -196,7 +198,7 @@ class div_rounded:
 
 
 @operator(module=None)
-class zeros_of:
+class zeros_as:
     """Zeros of the operand's shape and dtype: the derivative of a step function."""
 
     def forward(xp, input: Array):
@@ -241,8 +243,8 @@ def rdiv(input, other):
     return input.reciprocal() * other
 
 
-@operator(promote=Promote.SAME, numbers=True, method=True, inplace=True, dunder=["__floordiv__"], reflected=["__rfloordiv__"],
-          idunder=["__ifloordiv__"])  # fmt: skip
+@operator(promote=Promote.SAME, numbers=True, method=True, inplace=True, dunder=["__floordiv__"],
+          reflected=["__rfloordiv__"], idunder=["__ifloordiv__"])  # fmt: skip
 class floor_divide:
     """Quotient rounded down to a whole number. Not differentiable.
 
@@ -255,7 +257,7 @@ class floor_divide:
         return floored(xp, input, other)
 
 
-@operator(promote=Promote.SAME, numbers=True, method=True, inplace=True, dunder=["__mod__"], reflected=["__rmod__"],
+@operator(promote=Promote.SAME, numbers=True, method=True, inplace=True, ufunc=np.remainder, dunder=["__mod__"], reflected=["__rmod__"],
           idunder=["__imod__"])  # fmt: skip
 class remainder:
     """Remainder of the division rounded down: it has the sign of the divisor.
@@ -267,7 +269,9 @@ class remainder:
     def forward(xp, input: Array, other: Array):
         _refuse_complex("remainder", input)
         _refuse_zero(other)
-        return xp.remainder(input, other) if input.dtype.kind != "b" else xp.zeros(xp.broadcast(input, other).shape, bool)
+        if input.dtype.kind == "b":
+            return xp.zeros(xp.broadcast(input, other).shape, bool)
+        return xp.remainder(input, other)
 
     def vjp_input(F, grad):
         return grad
@@ -278,7 +282,7 @@ class remainder:
     samples = binary(low=0.6, high=2.0, low2=0.5, high2=0.59)
 
 
-@operator(promote=Promote.SAME, numbers=("other",), method=True, inplace=True)
+@operator(promote=Promote.SAME, numbers=("other",), method=True, inplace=True, ufunc=np.fmod)
 class fmod:
     """Remainder of the division rounded towards zero: it has the sign of the dividend.
 
@@ -300,7 +304,7 @@ class fmod:
     samples = binary(low=0.6, high=2.0, low2=0.5, high2=0.59)
 
 
-@operator(promote=Promote.SAME, exact=True, method=True, inplace=True, dunder=["__neg__"], alias=["negative"])
+@operator(promote=Promote.SAME, exact=True, method=True, inplace=True, ufunc=np.negative, dunder=["__neg__"], alias=["negative"])
 class neg:
     """The negative of each element.
 
@@ -311,7 +315,8 @@ class neg:
     def forward(xp, input: Array):
         if input.dtype.kind == "b":
             raise RuntimeError(
-                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+                "invert a mask, use the "
                 "`~` or `logical_not()` operator instead."
             )
         return xp.negative(input)
@@ -361,7 +366,8 @@ class addcdiv:
     def forward(xp, input: Array, tensor1: Array, tensor2: Array, *, value=1):
         if tensor1.dtype.kind in "iub":
             raise RuntimeError(
-                "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
+                "Integer division with addcdiv is no longer supported, and in a future release addcdiv "
+                "will perform a true "
                 "division of tensor1 and tensor2. Convert one of them to a floating-point dtype first."
             )
         return input + (tensor1 * tensor1.dtype.type(value)) / tensor2

@@ -11,8 +11,8 @@ from pellucid.autograd.operator import Array, Promote, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.tensor import Tensor
 
-__all__ = ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "gcd", "lcm",
-           "logical_and", "logical_not", "logical_or", "logical_xor"]
+__all__ = ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+           "gcd", "lcm", "logical_and", "logical_not", "logical_or", "logical_xor"]
 
 bits = {"promote": Promote.SAME, "numbers": True, "exact": True, "method": True, "inplace": True}
 truth = {"promote": Promote.COMPARE, "exact": True, "method": True, "inplace": True}
@@ -22,7 +22,8 @@ def require_bits(name: str, array: np.ndarray, bools: bool = True) -> None:
     """RuntimeError for an array whose elements are not integers (or bools)."""
     if array.dtype.kind not in ("iub" if bools else "iu"):
         raise RuntimeError(
-            f"\"{name}_cpu\" not implemented for '{array.dtype.name}': it works on the bits of integers{' and bools' if bools else ''}"
+            f"\"{name}_cpu\" not implemented for '{array.dtype.name}': it works on the bits of "
+            f"integers{' and bools' if bools else ''}"
         )
 
 
@@ -76,7 +77,9 @@ def _reflected(function):
     return operate
 
 
-Tensor.__rand__, Tensor.__ror__, Tensor.__rxor__ = _reflected(bitwise_and), _reflected(bitwise_or), _reflected(bitwise_xor)
+Tensor.__rand__ = _reflected(bitwise_and)
+Tensor.__ror__ = _reflected(bitwise_or)
+Tensor.__rxor__ = _reflected(bitwise_xor)
 
 
 @operator(promote=Promote.SAME, exact=True, method=True, inplace=True, dunder=["__invert__"])

@@ -16,7 +16,10 @@ def condition_array(condition: np.ndarray) -> np.ndarray:
         return condition
     if condition.dtype == np.uint8:
         return condition != 0
-    raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.name}")
+    raise RuntimeError(
+        "where expected condition to be a boolean tensor, but got a tensor with dtype "
+        f"{condition.dtype.name}"
+    )
 
 
 @operator(promote=Promote.SAME, numbers=True, exact=True, module=None, name="where", node="WhereBackward0")
@@ -41,7 +44,7 @@ class where_kernel:
 def where(condition, input=None, other=None, *, out=None):
     """The element of `input` where the condition holds, else that of `other`; with the condition alone, its `nonzero`.
 
-    condition: bool, broadcastable with input and other, which are tensors or numbers. Returns the common shape and dtype.
+    condition: bool; input, other: tensors or numbers. All broadcast to a common shape.
 
     Raises:
         RuntimeError: the condition is not bool.

@@ -11,8 +11,8 @@ from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.tensor import Tensor
 
-__all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "isclose", "isfinite", "isin", "isinf", "isnan",
-           "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne", "not_equal", "signbit"]
+__all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "isclose", "isfinite", "isin", "isinf",
+           "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne", "not_equal", "signbit"]
 
 comparing = {"promote": Promote.COMPARE, "numbers": ("other",), "exact": True, "method": True, "inplace": True}
 
@@ -21,7 +21,10 @@ def refuse_complex(name: str, *arrays: np.ndarray) -> None:
     """Complex numbers have no order."""
     for array in arrays:
         if array.dtype.kind == "c":
-            raise RuntimeError(f"{name}: complex tensors have no order; got {array.dtype.name}. Compare .abs() or .real instead.")
+            raise RuntimeError(
+                f"{name}: complex tensors have no order; got {array.dtype.name}. Compare .abs() or .real "
+                "instead."
+            )
 
 
 @operator(**comparing, ufunc=np.equal)
@@ -50,7 +53,7 @@ class ne:
     samples = binary()
 
 
-@operator(**comparing, alias=["less"], dunder=["__lt__"])
+@operator(**comparing, ufunc=np.less, alias=["less"], dunder=["__lt__"])
 class lt:
     """Whether elements of `input` are less than those of `other`.
 
@@ -64,7 +67,7 @@ class lt:
     samples = binary()
 
 
-@operator(**comparing, alias=["less_equal"], dunder=["__le__"])
+@operator(**comparing, ufunc=np.less_equal, alias=["less_equal"], dunder=["__le__"])
 class le:
     """Whether elements of `input` are at most those of `other`.
 
@@ -78,7 +81,7 @@ class le:
     samples = binary()
 
 
-@operator(**comparing, alias=["greater"], dunder=["__gt__"])
+@operator(**comparing, ufunc=np.greater, alias=["greater"], dunder=["__gt__"])
 class gt:
     """Whether elements of `input` are greater than those of `other`.
 
@@ -92,7 +95,7 @@ class gt:
     samples = binary()
 
 
-@operator(**comparing, alias=["greater_equal"], dunder=["__ge__"])
+@operator(**comparing, ufunc=np.greater_equal, alias=["greater_equal"], dunder=["__ge__"])
 class ge:
     """Whether elements of `input` are at least those of `other`.
 
@@ -280,7 +283,10 @@ def equal(input, other) -> bool:
     """
     a, b = input._array, other._array
     if a.dtype != b.dtype:
-        raise RuntimeError(f"Expected object of data type {a.dtype.name} but got data type {b.dtype.name} for argument 'other'")
+        raise RuntimeError(
+            f"Expected object of data type {a.dtype.name} but got data type {b.dtype.name} for argument "
+            "'other'"
+        )
     return a.shape == b.shape and bool((a == b).all())
 
 

@@ -1,6 +1,6 @@
 """Parts of complex numbers and conjugation; complex numbers are made of real ones in `factories.py` and `views.py`.
 
-Real tensors are their own real part and conjugate. Conjugation is never lazy here: `conj` of a complex tensor is a new one.
+Real tensors are their own real part and conjugate. Conjugation is never lazy: `conj` of a complex tensor is a new one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import unary
 from pellucid.core.tensor import Tensor
 
-__all__ = ["angle", "conj", "conj_physical", "imag", "is_complex", "is_floating_point", "real", "resolve_conj", "resolve_neg"]
+__all__ = ["angle", "conj", "conj_physical", "imag", "is_complex", "is_floating_point", "real", "resolve_conj",
+           "resolve_neg"]
 
 
 @operator(view=True, holomorphic=False, module=None, node="RealBackward0")

@@ -23,11 +23,13 @@ def _answer(values, inverse, counts, return_inverse: bool, return_counts: bool):
 
 def _refuse_empty(name: str, array: np.ndarray, dim: int) -> None:
     if not array.size and array.ndim and array.shape[dim] and 0 in [s for d, s in enumerate(array.shape) if d != dim]:
-        raise RuntimeError(f"{name}: There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+        raise RuntimeError(
+            f"{name}: There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        )
 
 
 @composite(method=True)
-def unique(input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
+def unique(input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim=None):
     """The distinct elements, or the distinct slices along `dim`, in ascending order.
 
     Args:
@@ -67,7 +69,8 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
         rows = np.moveaxis(array, dim, 0).reshape(array.shape[dim] if array.ndim else 1, -1) if array.size else array
         shape = (rows.shape[0],)
     if not array.size:
-        return _answer(array.reshape(-1) if dim is None else array, np.empty(shape), np.empty(0), return_inverse, return_counts)
+        values = array.reshape(-1) if dim is None else array
+        return _answer(values, np.empty(shape), np.empty(0), return_inverse, return_counts)
     fresh = np.ones(len(rows), bool)
     fresh[1:] = (rows[1:] != rows[:-1]).any(axis=1)
     starts = np.flatnonzero(fresh)
@@ -80,7 +83,8 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
 def bincount(input, weights=None, minlength: int = 0):
     """How often each non-negative integer occurs, or the sum of the weights of its places.
 
-    input: [N], integers; weights: [N]. Returns [max(input) + 1, at least minlength], int64 (float64 or the weights' float32 with weights).
+    input: [N], integers; weights: [N]. Returns [max(input) + 1, at least minlength]: int64, with weights their dtype if
+    that is float32, else float64.
 
     Raises:
         RuntimeError: negative values, another shape or dtype.
@@ -89,11 +93,17 @@ def bincount(input, weights=None, minlength: int = 0):
     if minlength < 0:
         raise RuntimeError(f"minlength should be >= 0: got {minlength}")
     if array.ndim != 1 or array.dtype.kind not in "iu" or (array.size and array.min() < 0):
-        raise RuntimeError(f"bincount only supports 1-d non-negative integral inputs: got {input.dtype} of shape {list(input.shape)}")
+        raise RuntimeError(
+            f"bincount only supports 1-d non-negative integral inputs: got {input.dtype} of shape "
+            f"{list(input.shape)}"
+        )
     if weights is None:
         return wrap(np.bincount(array, minlength=minlength).astype(np.int64))
     if weights._array.shape != array.shape:
-        raise RuntimeError(f"weights should be 1-d and have the same length as input: got {list(weights.shape)} and {list(input.shape)}")
+        raise RuntimeError(
+            f"weights should be 1-d and have the same length as input: got {list(weights.shape)} and "
+            f"{list(input.shape)}"
+        )
     sums = np.bincount(array, weights._array.astype(np.float64), minlength)
     return wrap(sums.astype(np.float32) if weights._array.dtype == np.float32 else sums)
 
@@ -102,7 +112,8 @@ def bincount(input, weights=None, minlength: int = 0):
 def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None):
     """How many elements fall into each of `bins` equal intervals from `min` to `max`; elements outside are not counted.
 
-    input: [*S], floating-point. With min == max the smallest and largest element are taken. Returns [bins], of the input's dtype.
+    input: [*S], floating-point. With min == max the smallest and largest element are taken.
+    Returns [bins], of the input's dtype.
 
     Raises:
         RuntimeError: no bins, bounds out of order or not finite, or integers.

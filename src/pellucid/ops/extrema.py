@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
 from pellucid.autograd.samples import binary
@@ -10,13 +12,13 @@ from pellucid.ops.arithmetic import mul
 from pellucid.ops.comparison import refuse_complex
 from pellucid.ops.powers import rpow
 
-__all__ = ["clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "copysign", "fmax", "fmin", "heaviside",
-           "ldexp", "logaddexp", "logaddexp2", "maximum", "minimum", "nextafter"]
+__all__ = ["clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "copysign", "fmax",
+           "fmin", "heaviside", "ldexp", "logaddexp", "logaddexp2", "maximum", "minimum", "nextafter"]
 
 pairwise = {"promote": Promote.SAME, "exact": True, "method": True}
 
 
-@operator(**pairwise)
+@operator(**pairwise, ufunc=np.maximum)
 class maximum:
     """The larger of two elements; NaN if one of them is. Where they are equal each gets half of the gradient.
 
@@ -37,7 +39,7 @@ class maximum:
     samples = binary()
 
 
-@operator(**pairwise)
+@operator(**pairwise, ufunc=np.minimum)
 class minimum:
     """The smaller of two elements; NaN if one of them is. Where they are equal each gets half of the gradient.
 
@@ -69,7 +71,7 @@ class share:
         return F.share(grad, upper, lower)
 
 
-@operator(**pairwise)
+@operator(**pairwise, ufunc=np.fmax)
 class fmax:
     """The larger of two elements, or the one that is not NaN. Where they are equal the gradient goes to `input`.
 
@@ -89,7 +91,7 @@ class fmax:
     samples = binary()
 
 
-@operator(**pairwise)
+@operator(**pairwise, ufunc=np.fmin)
 class fmin:
     """The smaller of two elements, or the one that is not NaN. Where they are equal the gradient goes to `input`.
 
@@ -113,7 +115,8 @@ class fmin:
 
 
 def bounded(xp, input, min, max):
-    """The operand brought between two bounds, either of which may be None; where they are in the wrong order, max wins."""
+    """The operand brought between two bounds, either of which may be None; where they are in the wrong "
+    "order, max wins."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     refuse_complex("clamp", input)
@@ -246,12 +249,12 @@ class copysign:
         return F.where(input == 0, 0, grad * (result / input))
 
     def vjp_other(F, grad):
-        return F.zeros_of(grad)
+        return F.zeros_as(grad)
 
     samples = binary(low=0.3, high=2.0)
 
 
-@operator(promote=Promote.SAME, method=True)
+@operator(promote=Promote.SAME, method=True, ufunc=np.logaddexp)
 class logaddexp:
     """log(exp(input) + exp(other)), without overflow.
 
@@ -304,7 +307,10 @@ class heaviside:
         if "c" in (input.dtype.kind, values.dtype.kind):
             raise RuntimeError("heaviside is not yet implemented for complex tensors.")
         if input.dtype != values.dtype:
-            raise RuntimeError(f"heaviside is not yet implemented for tensors with different dtypes: {input.dtype.name}, {values.dtype.name}")
+            raise RuntimeError(
+                f"heaviside is not yet implemented for tensors with different dtypes: {input.dtype.name}, "
+                f"{values.dtype.name}"
+            )
         return xp.where(input == 0, values, input > 0).astype(input.dtype)
 
 
@@ -341,7 +347,7 @@ class nextafter:
         return F.where(input == other, 0, grad)
 
     def vjp_other(F, grad):
-        return F.zeros_of(grad)
+        return F.zeros_as(grad)
 
 
 clip = clamp

@@ -247,8 +247,8 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     if out is not None and dtype is None:
         kind = out._array.dtype
     if kind.kind in "iu":
-        start, step = int(start), int(step)
-        count = math.ceil((end - start) / step) if not isinstance(end, int) else -((start - end) // step)
+        start, end, step = int(start), int(end), int(step)
+        count = -((start - end) // step) if step else 0
     else:
         count = math.ceil((end - start) / step)
     if start == 0 and step == 1 and kind.kind in "if":
@@ -384,7 +384,6 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple[Tensor, ...]:
         own[position] = shape[position]
         grids.append(tensor.view(own).expand(shape))
     if swap:
-        grids = [g.transpose(0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -470,4 +469,11 @@ class complex:
 @composite()
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Complex numbers out of absolute value and angle, of one floating-point type."""
+    for name, value in (("abs", abs), ("angle", angle)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"polar(): argument '{name}' must be Tensor, not {type(value).__name__}")
+    if abs._array.dtype.char not in "fd" or angle._array.dtype.char not in "fd":
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {abs.dtype} and {angle.dtype}")
+    if abs._array.dtype != angle._array.dtype:
+        raise RuntimeError(f"Expected object of scalar type {abs.dtype} but got scalar type {angle.dtype} for second argument")
     return complex(abs * angle.cos(), abs * angle.sin())

@@ -13,8 +13,6 @@ __all__ = ["block_diag", "cat", "column_stack", "dstack", "hstack", "stack", "vs
 
 def _check_cat(arrays, dim: int) -> int:
     """The dimension to join along; RuntimeError where the shapes do not fit. Tensors of shape [0] are ignored."""
-    if not arrays:
-        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     first = next((a for a in arrays if a.shape != (0,)), arrays[0])
     for position, array in enumerate(arrays):
         if not array.ndim:
@@ -69,7 +67,10 @@ def cat(tensors, dim: int = 0, *, out=None, axis: int | None = None) -> Tensor:
     tensors: a sequence of at least one tensor; their common type is the result's. Returns a new tensor.
     Raises: RuntimeError for shapes that do not fit, ValueError for an empty sequence, TypeError for what is no tensor.
     """
-    return cat_(_list_of(tensors, "cat"), dim if axis is None else axis, out=out)
+    tensors = _list_of(tensors, "cat")
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    return cat_(tensors, dim if axis is None else axis, out=out)
 
 
 def _list_of(tensors, name: str) -> list:

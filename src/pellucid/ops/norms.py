@@ -24,14 +24,16 @@ def _norm(xp, array: np.ndarray, order: float, dim: tuple, keepdim: bool):
         return added(xp, (array != 0).astype(array.dtype), dim, keepdim)
     if math.isinf(order):
         ufunc = xp.maximum if order > 0 else xp.minimum
-        return ufunc.reduce(array, axis=dim, keepdims=keepdim, **({"initial": 0} if order > 0 and not array.size else {}))
+        if not array.size and order > 0:
+            return ufunc.reduce(array, axis=dim, keepdims=keepdim, initial=0)
+        return ufunc.reduce(array, axis=dim, keepdims=keepdim)
     return xp.power(added(xp, xp.power(array, order), dim, keepdim), 1 / order)
 
 
 def _slope(F, grad, input, result, order: float):
     """The gradient of a norm, with `grad` and `result` repeated to the operand's shape; the subgradient 0 at zero."""
     if order == 0:
-        return F.zeros_of(input)
+        return F.zeros_as(input)
     if order == 1:
         return grad * F.sgn(input)
     if order == 2:
@@ -54,11 +56,13 @@ class norm_kernel:
     def forward(xp, input: Array, order: float, dim: tuple, keepdim: bool):
         if input.dtype.kind not in "fc":
             raise RuntimeError(
-                f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype_of(input.dtype).name.capitalize()}"
+                "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                f"{dtype_of(input.dtype).name.capitalize()}"
             )
         if (order < 0 or math.isinf(order)) and not input.size and not all(input.shape[d] for d in dim):
             raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {order} norm on an empty tensor because the operation does not have an identity"
+                f"linalg.vector_norm cannot compute the {order} norm on an empty tensor because the "
+                "operation does not have an identity"
             )
         return xp.asarray(_norm(xp, xp.absolute(input), order, dim, keepdim))
 
@@ -116,7 +120,8 @@ def norm(input, p="fro", dim=None, keepdim: bool = False, out=None, dtype=None):
             raise RuntimeError(f"unsupported norm: {p}. Give a number, 'fro' or 'nuc'")
         from pellucid.autograd.operator import PUBLIC
 
-        return PUBLIC["linalg"]["matrix_norm"](input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
+        dim = (-2, -1) if dim is None else dim
+        return PUBLIC["linalg"]["matrix_norm"](input, "nuc", dim, keepdim, dtype=dtype, out=out)
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype, out=out)
 
 
@@ -160,7 +165,8 @@ def _check_cross(input, other, dim: int) -> int:
     for tensor in (input, other):
         if not tensor.ndim or tensor.shape[dim] != 3:
             raise RuntimeError(
-                f"linalg.cross: inputs dimension {dim} must have length 3. Got {[t.shape[dim] if t.ndim else None for t in (input, other)]}"
+                f"linalg.cross: inputs dimension {dim} must have length 3. Got "
+                f"{[t.shape[dim] if t.ndim else None for t in (input, other)]}"
             )
     return dim
 

@@ -95,7 +95,10 @@ def narrow(input: Tensor, dim: int, start, length: int) -> Tensor:
 @composite(method=True)
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`narrow`, copied."""
-    return narrow(input, dim, start, length).clone()
+    try:
+        return narrow(input, dim, start, length).clone()
+    except IndexError as error:  # this one function raises another type
+        raise RuntimeError(str(error)) from None
 
 
 # --- diagonals -------------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ import numpy as np
 from pellucid.autograd.operator import Array, Promote, operator
 from pellucid.autograd.samples import unary
 
-__all__ = ["abs", "absolute", "ceil", "deg2rad", "exp", "exp2", "expm1", "fix", "floor", "frac", "log", "log1p", "log2", "log10",
-           "nan_to_num", "rad2deg", "reciprocal", "round", "rsqrt", "sgn", "sign", "sqrt", "trunc"]
+__all__ = ["abs", "absolute", "ceil", "deg2rad", "exp", "exp2", "expm1", "fix", "floor", "frac", "log", "log1p",
+           "log2", "log10", "nan_to_num", "rad2deg", "reciprocal", "round", "rsqrt", "sgn", "sign", "sqrt", "trunc"]
 
 LN2, LN10 = math.log(2), math.log(10)
 smooth = {"promote": Promote.FLOAT, "method": True, "inplace": True}
@@ -165,7 +165,7 @@ class rsqrt:
     samples = unary(0.2, 3.0)
 
 
-@operator(**smooth)
+@operator(**smooth, ufunc=np.reciprocal)
 class reciprocal:
     """One over each element.
 
@@ -173,7 +173,7 @@ class reciprocal:
     """
 
     def forward(xp, input: Array):
-        return 1 / input
+        return xp.reciprocal(input)
 
     def vjp_input(F, grad, result):
         return -grad * (result * result)
@@ -184,7 +184,8 @@ class reciprocal:
 # --- signs -----------------------------------------------------------------------------------------------------------
 
 
-@operator(holomorphic=False, exact=True, method=True, inplace=True, dunder=["__abs__"], alias=["absolute"])
+@operator(holomorphic=False, exact=True, method=True, inplace=True, ufunc=np.absolute, dunder=["__abs__"],
+          alias=["absolute"])  # fmt: skip
 class abs:
     """Absolute value; for complex numbers the modulus, which is real. The derivative at zero counts as zero.
 
@@ -223,7 +224,8 @@ class sgn:
 
 @operator(holomorphic=False, module=None)
 class sgn_backward:
-    """Gradient of `sgn`: zero for reals; for complex numbers the part of grad across the direction of input, over |input|."""
+    """Gradient of `sgn`: zero for reals; for complex numbers the part of grad across the direction of "
+    "input, over |input|."""
 
     def forward(xp, input: Array, point: Array):
         if point.dtype.kind != "c":
@@ -255,7 +257,7 @@ class sgn_bend:
         return xp.where(modulus == 0, 0, bend / modulus**2).astype(point.dtype)
 
 
-@operator(**step)
+@operator(**step, ufunc=np.sign)
 class sign:
     """Sign of each element: -1, 0 or 1. The derivative is zero.
 
@@ -269,7 +271,7 @@ class sign:
         return xp.sign(input) if input.dtype.kind != "b" else input.copy()
 
     def vjp_input(F, grad):
-        return F.zeros_of(grad)
+        return F.zeros_as(grad)
 
     samples = unary()
 
@@ -285,7 +287,7 @@ def rounded(name: str, function, array: np.ndarray) -> np.ndarray:
     return array.copy() if array.dtype.kind in "iu" else function(array)
 
 
-@operator(**step)
+@operator(**step, ufunc=np.floor)
 class floor:
     """The largest whole number that is not greater. The derivative is zero.
 
@@ -296,12 +298,12 @@ class floor:
         return rounded("floor", xp.floor, input)
 
     def vjp_input(F, grad):
-        return F.zeros_of(grad)
+        return F.zeros_as(grad)
 
     samples = unary()
 
 
-@operator(**step)
+@operator(**step, ufunc=np.ceil)
 class ceil:
     """The smallest whole number that is not less. The derivative is zero.
 
@@ -312,12 +314,12 @@ class ceil:
         return rounded("ceil", xp.ceil, input)
 
     def vjp_input(F, grad):
-        return F.zeros_of(grad)
+        return F.zeros_as(grad)
 
     samples = unary()
 
 
-@operator(**step, alias=["fix"])
+@operator(**step, ufunc=np.trunc, alias=["fix"])
 class trunc:
     """The whole part, towards zero. The derivative is zero.
 
@@ -328,7 +330,7 @@ class trunc:
         return rounded("trunc", xp.trunc, input)
 
     def vjp_input(F, grad):
-        return F.zeros_of(grad)
+        return F.zeros_as(grad)
 
     samples = unary()
 
@@ -342,7 +344,10 @@ class frac:
 
     def forward(xp, input: Array):
         if input.dtype.kind != "f":
-            raise RuntimeError(f"\"frac_cpu\" not implemented for '{input.dtype.name}': frac takes a floating-point tensor")
+            raise RuntimeError(
+                f"\"frac_cpu\" not implemented for '{input.dtype.name}': frac takes a floating-point "
+                "tensor"
+            )
         return input - xp.trunc(input)
 
     def vjp_input(F, grad):
@@ -351,11 +356,11 @@ class frac:
     samples = unary(0.1, 0.9)
 
 
-@operator(**step, module=("torch", "special"))
+@operator(**step, ufunc=np.rint, module=("torch", "special"))
 class round:
-    """The nearest whole number, halves to even; with `decimals`, that many places behind the point. The derivative is zero.
+    """The nearest whole number, halves to even; with `decimals`, that many places behind the point.
 
-    input: [*S], real. Returns [*S] of the same dtype.
+    input: [*S], real. Returns [*S] of the same dtype. The derivative is zero.
     """
 
     def forward(xp, input: Array, *, decimals: int = 0):
@@ -367,7 +372,7 @@ class round:
         return xp.rint(input * ten) / ten if decimals > 0 else xp.rint(input / ten) * ten
 
     def vjp_input(F, grad):
-        return F.zeros_of(grad)
+        return F.zeros_as(grad)
 
     samples = unary()
 

@@ -59,7 +59,7 @@ class pow_scalar:
 
     def vjp_input(F, grad, input, exponent):
         if exponent == 0:
-            return F.zeros_of(grad)
+            return F.zeros_as(grad)
         if exponent == 2:
             return grad * (input * 2)
         return grad * (F.pow_less_one(input, exponent) * exponent)
@@ -78,7 +78,7 @@ class pow_less_one:
 
     def vjp_input(F, grad, input, exponent):
         if exponent == 1:
-            return F.zeros_of(grad)
+            return F.zeros_as(grad)
         return grad * (F.pow_less_one(input, exponent - 1) * (exponent - 1))
 
     def samples(make):

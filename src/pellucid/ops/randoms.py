@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from pellucid.autograd.leaves import forget_history
+from pellucid.autograd.views import forget_history
 from pellucid.autograd.operator import PUBLIC, Array, composite, operator
 from pellucid.autograd.views import check_inplace, written
 from pellucid.core import random as draws

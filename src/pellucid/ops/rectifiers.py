@@ -49,7 +49,7 @@ class pass_above:
         return F.pass_above(grad, point, threshold)
 
     def vjp_point(F, grad):
-        return F.zeros_of(grad)
+        return F.zeros_as(grad)
 
     def samples(make):
         yield (make(3, 4), make(3, 4), 0.0), {}
@@ -66,7 +66,7 @@ class pass_inside:
         return F.pass_inside(grad, point, low, high)
 
     def vjp_point(F, grad):
-        return F.zeros_of(grad)
+        return F.zeros_as(grad)
 
     def samples(make):
         yield (make(3, 4), make(3, 4), -1.0, 1.0), {}
@@ -83,7 +83,7 @@ class pass_outside:
         return F.pass_outside(grad, point, low, high)
 
     def vjp_point(F, grad):
-        return F.zeros_of(grad)
+        return F.zeros_as(grad)
 
     def samples(make):
         yield (make(3, 4), make(3, 4), -1.0, 1.0), {}
@@ -100,7 +100,7 @@ class slope_below:
         return F.slope_below(grad, point, slope)
 
     def vjp_point(F, grad):
-        return F.zeros_of(grad)
+        return F.zeros_as(grad)
 
     def vjp_slope(F, grad, input, point):
         return F.where(point > 0, 0, grad * input)
@@ -183,6 +183,8 @@ class leaky_kernel:
 
     def forward(xp, input: Array, negative_slope: float):
         require_floating("leaky_relu_cpu", input)
+        if 0 < negative_slope <= 1:
+            return xp.maximum(input, input * negative_slope)
         return xp.where(input > 0, input, input * negative_slope)
 
     def vjp_input(F, grad, input, negative_slope):
@@ -235,7 +237,8 @@ def prelu(input, weight):
         channels = x.shape[1] if x.ndim > 1 else 1
         if channels != w.size:
             raise RuntimeError(
-                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.size} and channel size = {channels}."
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.size} "
+                f"and channel size = {channels}."
             )
     shape = [1] * x.ndim
     if x.ndim > 1:
@@ -257,7 +260,7 @@ class rrelu_kernel:
 
 
 @composite(name="rrelu", module="nn.functional")
-def functional_rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False):
+def functional_rrelu(input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False):
     """x for positive x; the others times a slope drawn from [lower, upper) for each when training, else times its mean.
 
     input: [*S], floating-point.
@@ -295,6 +298,14 @@ class threshold_kernel:
 def threshold_(input, threshold: float, value: float):
     """In-place form of `threshold`."""
     return run(threshold_kernel, input, (threshold, value), True)
+
+
+def rrelu_(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator=None):
+    """In-place form of `rrelu`."""
+    return functional_rrelu(input, lower, upper, training, True)
+
+
+composite(name="rrelu_")(rrelu_)
 
 
 @composite()

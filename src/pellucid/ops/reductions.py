@@ -16,7 +16,7 @@ from pellucid.ops.dims import all_dims, keyword_names, one_dim, reduced_shape
 
 __all__ = ["all", "any", "count_nonzero", "logsumexp", "mean", "nanmean", "nansum", "prod", "sum"]
 
-BLOCK = 256  # rows that are summed straight; longer columns are summed in blocks, so that errors stay as small as along rows
+BLOCK = 256  # rows that are summed straight; longer columns are summed in blocks, which keeps rounding errors small
 
 
 def whole(input, dim, keepdim):
@@ -287,12 +287,14 @@ class prod_dim:
 
 @operator(module=None, exact=True)
 class prod_others:
-    """For each element the product of all others along the last dimension: the derivative of a product, zeros or not."""
+    """For each element the product of all others along the last dimension: the derivative of a product, "
+    "zeros or not."""
 
     def forward(xp, input: Array):
         before, after = xp.ones(input.shape, input.dtype), xp.ones(input.shape, input.dtype)
         xp.multiply.accumulate(input[..., :-1], axis=-1, out=before[..., 1:])
-        xp.multiply.accumulate(input[..., :0:-1], axis=-1, out=after[..., -2::-1] if input.shape[-1] > 1 else after[..., :0])
+        if input.shape[-1] > 1:
+            xp.multiply.accumulate(input[..., :0:-1], axis=-1, out=after[..., -2::-1])
         return before * after
 
     def vjp_input(F, grad, input):
@@ -372,7 +374,8 @@ class logsumexp:
 
     def vjp_input(F, grad, input, input_shape, result, dim, keepdim):
         level = F.where(F.isinf(result), 0, result)
-        return F.expand_reduced(grad, input_shape, dim, keepdim) * F.exp(input - F.expand_reduced(level, input_shape, dim, keepdim))
+        weights = F.exp(input - F.expand_reduced(level, input_shape, dim, keepdim))
+        return F.expand_reduced(grad, input_shape, dim, keepdim) * weights
 
     samples = reduction()
 

@@ -12,7 +12,8 @@ from pellucid.autograd.operator import Array, composite, operator
 from pellucid.ops.comparison import refuse_complex
 from pellucid.ops.dims import one_dim
 
-__all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "logcumsumexp", "trapezoid", "trapz"]
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "logcumsumexp", "trapezoid",
+           "trapz"]
 
 
 def scanned(xp, ufunc, input: np.ndarray, dim: int, backwards: bool = False) -> np.ndarray:
@@ -139,7 +140,9 @@ def _typed(input, dtype):
 def _in_place(kernel, name: str):
     def form(input, dim, *, dtype=None):
         if dtype is not None and dtype is not input.dtype:
-            raise RuntimeError(f"Bad in-place call: input tensor dtype {input.dtype} and output dtype {dtype} must match")
+            raise RuntimeError(
+                f"Bad in-place call: input tensor dtype {input.dtype} and output dtype {dtype} must match"
+            )
         if input._array.dtype.kind in "iub" and input._array.dtype != np.int64:
             return input.copy_(kernel(input, dim))
         return inplace(kernel.operator, input, (dim,))
@@ -192,7 +195,8 @@ def _log_sums(xp, input: np.ndarray, dim: int, backwards: bool = False) -> np.nd
 
 
 def _mixed(xp, input, inside, outside, dim: int, backwards: bool):
-    """exp(outside) * cumsum(input * exp(inside)): parts of either sign summed apart, by logarithms; nothing overflows."""
+    """exp(outside) * cumsum(input * exp(inside)): parts of either sign summed apart, by logarithms; "
+    "nothing overflows."""
     if input.dtype.kind == "c":
         return xp.exp(_log_sums(xp, xp.log(input) + inside, dim, backwards) + outside)
     above = _log_sums(xp, xp.log(xp.where(input > 0, input, 0)) + inside, dim, backwards)
@@ -331,7 +335,7 @@ def _joined(input, prepend, append, dim: int):
 def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=None):
     """The n-th difference along `dim`: element i + 1 minus element i, n times.
 
-    input: [*S] with at least one dimension; prepend, append: tensors joined to it first. Bools are compared, not subtracted.
+    input: [*S] with at least one dimension; prepend, append: tensors joined to it first. Bools are compared.
 
     Raises:
         RuntimeError: a 0-d tensor, or a negative n.
@@ -342,7 +346,10 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=Non
         raise RuntimeError(f"order must be non-negative but got {n}")
     for name, other in (("prepend", prepend), ("append", append)):
         if other is not None and other.ndim != input.ndim:
-            raise RuntimeError(f"diff expects prepend or append to be the same dimension as input: {name} has {other.ndim}, input {input.ndim}")
+            raise RuntimeError(
+                f"diff expects prepend or append to be the same dimension as input: {name} has "
+                f"{other.ndim}, input {input.ndim}"
+            )
     dim = one_dim(dim, input.ndim)
     result = input.clone() if n == 0 else _joined(input, prepend, append, dim)
     for _ in range(min(n, result.size(dim))):
@@ -358,7 +365,10 @@ def _steps(y, x, dx, dim: int):
         return dx
     if x.ndim == 1 and y.ndim != 1:
         if x.size(0) != y.size(dim):
-            raise RuntimeError(f"There must be one `x` value for each sample point: x has {x.size(0)}, y {y.size(dim)} along dim {dim}")
+            raise RuntimeError(
+                f"There must be one `x` value for each sample point: x has {x.size(0)}, y {y.size(dim)} "
+                f"along dim {dim}"
+            )
         return diff(x).reshape([-1 if d == dim else 1 for d in range(y.ndim)])
     return diff(x, dim=dim if x.ndim == y.ndim else dim - y.ndim)
 

@@ -17,7 +17,19 @@ from pellucid.ops.extrema import maximum, minimum
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
 
 
+with_indices = {"exact": True, "outputs": ("values", "indices"), "constant": ("indices",)}
+
 # --- places along a dimension ----------------------------------------------------------------------------------------
+
+
+def taken(array: np.ndarray, indices: np.ndarray, dim: int) -> np.ndarray:
+    """NumPy's take_along_axis, in a third of the time for one and two dimensions."""
+    if array.ndim == 1:
+        return array[indices]
+    if array.ndim == 2 and (array.shape[1 - dim] == indices.shape[1 - dim]):
+        others = np.arange(array.shape[1 - dim])
+        return array[others[:, None], indices] if dim else array[indices, others]
+    return np.take_along_axis(array, indices, dim)
 
 
 @operator(module=None, exact=True)
@@ -28,8 +40,8 @@ class take_along:
         if not input.ndim:
             return xp.broadcast_to(input, indices.shape).copy()
         if keepdim:
-            return xp.take_along_axis(input, indices, dim)
-        return xp.take_along_axis(input, xp.expand_dims(indices, dim), dim).squeeze(dim)
+            return taken(input, indices, dim)
+        return taken(input, xp.expand_dims(indices, dim), dim).squeeze(dim)
 
     def vjp_input(F, grad, indices, input_shape, dim, keepdim):
         return F.place_along(grad, indices, input_shape, dim, keepdim)
@@ -111,7 +123,10 @@ def _extreme(name: str, ufunc, input: np.ndarray, dim: tuple, keepdim: bool):
 def some_dims(dim, input: np.ndarray) -> tuple[int, ...]:
     """Dimensions to reduce, none of them empty: None and () ask for all."""
     if not input.size and (dim is None or dim == ()):
-        raise RuntimeError("Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+        raise RuntimeError(
+            "Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+            "with the 'dim' argument."
+        )
     return all_dims(dim, input.ndim)
 
 
@@ -182,7 +197,8 @@ class aminmax_kernel:
         return some_dims(dim, input), bool(keepdim)
 
     def forward(xp, input: Array, dim: tuple, keepdim: bool):
-        return _extreme("aminmax", xp.minimum, input, dim, keepdim), _extreme("aminmax", xp.maximum, input, dim, keepdim)
+        low = _extreme("aminmax", xp.minimum, input, dim, keepdim)
+        return low, _extreme("aminmax", xp.maximum, input, dim, keepdim)
 
     def vjp_input(F, grad, input, min, max, dim, keepdim):
         low, high = grad
@@ -195,22 +211,23 @@ class aminmax_kernel:
 def aminmax(input, *, dim=None, keepdim=False, out=None):
     """The smallest and the largest element, over everything or one dimension, as the pair (min, max)."""
     if dim is None and not input.numel():
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
     return aminmax_kernel(input, None if dim is None else one_dim(dim, input.ndim), keepdim, out=out)
 
 
 # --- max and min -----------------------------------------------------------------------------------------------------
 
 
-def _chosen(xp, name: str, choose, input: np.ndarray, dim: int, keepdim: bool):
+def _chosen(xp, name: str, input: np.ndarray, dim: int, keepdim: bool):
     """The extreme elements along one dimension and where they are."""
     refuse_complex(name, input)
     if not input.ndim:
         return input.copy(), xp.zeros((), np.int64)
     require_elements(name, input, (dim,))
-    indices = choose(input, axis=dim, keepdims=True)
-    values = xp.take_along_axis(input, indices, dim)
-    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+    ufunc, choose = (xp.maximum, input.argmax) if name == "max" else (xp.minimum, input.argmin)
+    return ufunc.reduce(input, axis=dim, keepdims=keepdim), choose(axis=dim, keepdims=keepdim)
 
 
 def _distinct_samples(make):
@@ -218,7 +235,7 @@ def _distinct_samples(make):
     yield (make.distinct(2, 3, 2), -2, True), {}
 
 
-@operator(module=None, exact=True, name="max", node="MaxBackward0", outputs=("values", "indices"), constant=("indices",))
+@operator(module=None, name="max", node="MaxBackward0", **with_indices)
 class max_dim:
     """The largest elements along one dimension and where they are."""
 
@@ -226,7 +243,7 @@ class max_dim:
         return one_dim(dim, input.ndim), bool(keepdim)
 
     def forward(xp, input: Array, dim: int, keepdim: bool):
-        return _chosen(xp, "max", xp.argmax, input, dim, keepdim)
+        return _chosen(xp, "max", input, dim, keepdim)
 
     def vjp_input(F, grad, indices, input_shape, dim, keepdim):
         return F.place_along(grad, indices, input_shape, dim, keepdim)
@@ -234,7 +251,7 @@ class max_dim:
     samples = _distinct_samples
 
 
-@operator(module=None, exact=True, name="min", node="MinBackward0", outputs=("values", "indices"), constant=("indices",))
+@operator(module=None, name="min", node="MinBackward0", **with_indices)
 class min_dim:
     """The smallest elements along one dimension and where they are."""
 
@@ -242,7 +259,7 @@ class min_dim:
         return one_dim(dim, input.ndim), bool(keepdim)
 
     def forward(xp, input: Array, dim: int, keepdim: bool):
-        return _chosen(xp, "min", xp.argmin, input, dim, keepdim)
+        return _chosen(xp, "min", input, dim, keepdim)
 
     def vjp_input(F, grad, indices, input_shape, dim, keepdim):
         return F.place_along(grad, indices, input_shape, dim, keepdim)
@@ -254,7 +271,8 @@ def _all_of(name: str, ufunc, input: np.ndarray):
     refuse_complex(name, input)
     if not input.size:
         raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument."
         )
     return ufunc.reduce(input, axis=None)
 
@@ -325,17 +343,20 @@ def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keep
 # --- where the extremes are ------------------------------------------------------------------------------------------
 
 
-def _where_extreme(xp, name: str, choose, input: np.ndarray, dim: int | None, keepdim: bool):
+def _where_extreme(xp, name: str, input: np.ndarray, dim: int | None, keepdim: bool):
     refuse_complex(name, input)
     if input.dtype.kind == "b":
         raise RuntimeError(f"\"{name}_cpu\" not implemented for 'Bool'")
     if dim is None and not input.size:
-        raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+        raise IndexError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument."
+        )
     if not input.ndim:
         return xp.zeros((), np.int64)
     if dim is not None:
         require_elements(name, input, (dim,))
-    return choose(input, axis=dim, keepdims=keepdim)
+    return (input.argmax if name == "argmax" else input.argmin)(axis=dim, keepdims=keepdim)
 
 
 @operator(module=None, exact=True, name="argmax")
@@ -346,7 +367,7 @@ class argmax_kernel:
         return None if dim is None else one_dim(dim, input.ndim), bool(keepdim)
 
     def forward(xp, input: Array, dim: int | None, keepdim: bool):
-        return _where_extreme(xp, "argmax", xp.argmax, input, dim, keepdim)
+        return _where_extreme(xp, "argmax", input, dim, keepdim)
 
 
 @operator(module=None, exact=True, name="argmin")
@@ -357,7 +378,7 @@ class argmin_kernel:
         return None if dim is None else one_dim(dim, input.ndim), bool(keepdim)
 
     def forward(xp, input: Array, dim: int | None, keepdim: bool):
-        return _where_extreme(xp, "argmin", xp.argmin, input, dim, keepdim)
+        return _where_extreme(xp, "argmin", input, dim, keepdim)
 
 
 @composite(method=True)

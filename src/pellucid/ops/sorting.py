@@ -13,6 +13,7 @@ from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.comparison import refuse_complex
 from pellucid.ops.dims import one_dim, require_elements
+from pellucid.ops.selection import taken, with_indices
 
 __all__ = ["argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "searchsorted", "sort", "topk"]
 
@@ -20,9 +21,10 @@ __all__ = ["argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanme
 def order(xp, input: np.ndarray, dim: int, descending: bool) -> np.ndarray:
     """The indices that sort along a dimension, equal elements in their order."""
     if not descending:
-        return xp.argsort(input, axis=dim, kind="stable")
-    backwards = xp.argsort(xp.flip(input, dim), axis=dim, kind="stable")
-    return xp.flip(input.shape[dim] - 1 - backwards, dim)
+        return input.argsort(axis=dim, kind="stable")
+    reverse = (slice(None),) * dim + (slice(None, None, -1),)
+    backwards = input[reverse].argsort(axis=dim, kind="stable")
+    return (input.shape[dim] - 1 - backwards)[reverse]
 
 
 def _distinct(*attributes):
@@ -36,7 +38,7 @@ def _distinct(*attributes):
 # --- sort ------------------------------------------------------------------------------------------------------------
 
 
-@operator(module=None, exact=True, name="sort", node="SortBackward0", outputs=("values", "indices"), constant=("indices",))
+@operator(module=None, name="sort", node="SortBackward0", **with_indices)
 class sort_kernel:
     """The sorted elements and where they were."""
 
@@ -48,7 +50,7 @@ class sort_kernel:
         if not input.ndim:
             return input.copy(), xp.zeros((), np.int64)
         indices = order(xp, input, dim, descending)
-        return xp.take_along_axis(input, indices, dim), xp.ascontiguousarray(indices)
+        return taken(input, indices, dim), xp.ascontiguousarray(indices)
 
     def vjp_input(F, grad, indices, input_shape, dim):
         return F.place_along(grad, indices, input_shape, dim, True)
@@ -98,10 +100,10 @@ def _top(xp, input: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray:
         return xp.take(order(xp, input, dim, largest), xp.arange(k), axis=dim)
     kept = xp.argpartition(input, size - k if largest else k - 1, axis=dim)
     kept = xp.take(kept, xp.arange(size - k, size) if largest else xp.arange(k), axis=dim)
-    return xp.take_along_axis(kept, order(xp, xp.take_along_axis(input, kept, dim), dim, largest), dim)
+    return taken(kept, order(xp, taken(input, kept, dim), dim, largest), dim)
 
 
-@operator(method=True, exact=True, outputs=("values", "indices"), constant=("indices",))
+@operator(method=True, **with_indices)
 class topk:
     """The k largest (or smallest) elements along a dimension, in order, and where they are.
 
@@ -115,14 +117,17 @@ class topk:
     def forward(xp, input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True):
         refuse_complex("topk", input)
         if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
-            raise RuntimeError(f"selected index k out of range: k is {k}, dimension {dim} has {input.shape[dim] if input.ndim else 1} elements")
+            raise RuntimeError(
+                f"selected index k out of range: k is {k}, dimension {dim} has "
+                f"{input.shape[dim] if input.ndim else 1} elements"
+            )
         if not input.ndim:
             return input.copy(), xp.zeros((), np.int64)
         if not k:
             shape = tuple(0 if d == dim else s for d, s in enumerate(input.shape))
             return xp.empty(shape, input.dtype), xp.empty(shape, np.int64)
         indices = _top(xp, input, k, dim, largest)
-        return xp.take_along_axis(input, indices, dim), indices
+        return taken(input, indices, dim), indices
 
     def vjp_input(F, grad, indices, input_shape, dim):
         return F.place_along(grad, indices, input_shape, dim, True)
@@ -132,11 +137,11 @@ class topk:
 
 def _picked(xp, input: np.ndarray, indices: np.ndarray, dim: int, keepdim: bool):
     """The pair (values, indices) from indices with the dimension kept."""
-    values = xp.take_along_axis(input, indices, dim)
+    values = taken(input, indices, dim)
     return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
 
 
-@operator(method=True, exact=True, outputs=("values", "indices"), constant=("indices",))
+@operator(method=True, **with_indices)
 class kthvalue:
     """The k-th smallest element along a dimension, counted from 1, and where it is.
 
@@ -175,7 +180,7 @@ def _middle(xp, input: np.ndarray, dim: int, ignore_nan: bool) -> np.ndarray:
     place = xp.maximum(size - nans - 1, 0) // 2
     if not ignore_nan:
         place = xp.where(nans > 0, size - nans, (size - 1) // 2)
-    return xp.take_along_axis(ranks, place, dim)
+    return taken(ranks, place, dim)
 
 
 def _median(xp, name: str, input: np.ndarray, dim: int, keepdim: bool, ignore_nan: bool):
@@ -186,7 +191,7 @@ def _median(xp, name: str, input: np.ndarray, dim: int, keepdim: bool, ignore_na
     return _picked(xp, input, _middle(xp, input, dim, ignore_nan), dim, keepdim)
 
 
-@operator(module=None, exact=True, name="median", node="MedianBackward1", outputs=("values", "indices"), constant=("indices",))
+@operator(module=None, name="median", node="MedianBackward1", **with_indices)
 class median_dim:
     """The lower median along a dimension, and where it is."""
 
@@ -202,7 +207,7 @@ class median_dim:
     samples = _distinct(0, False)
 
 
-@operator(module=None, exact=True, name="nanmedian", node="NanmedianBackward1", outputs=("values", "indices"), constant=("indices",))
+@operator(module=None, name="nanmedian", node="NanmedianBackward1", **with_indices)
 class nanmedian_dim:
     """The lower median along a dimension of what is not NaN, and where it is."""
 
@@ -225,7 +230,7 @@ def _overall(xp, name: str, input: np.ndarray, ignore_nan: bool):
             return xp.asarray(xp.nan, input.dtype)
         return xp.asarray(xp.iinfo(input.dtype).min if input.dtype.kind == "i" else 0, input.dtype)
     flat = input.reshape(-1)
-    return xp.take_along_axis(flat, _middle(xp, flat, 0, ignore_nan), 0)[0]
+    return taken(flat, _middle(xp, flat, 0, ignore_nan), 0)[0]
 
 
 @operator(module=None, exact=True, node="MedianBackward0")
@@ -274,16 +279,16 @@ def nanmedian(input, dim: int | None = None, keepdim: bool = False, *, out=None)
 def _most_frequent(xp, input: np.ndarray, dim: int) -> np.ndarray:
     """Where the most frequent element is last; of several the smallest."""
     ranks = order(xp, input, dim, False)
-    ranked = xp.moveaxis(xp.take_along_axis(input, ranks, dim), dim, -1)
+    ranked = xp.moveaxis(taken(input, ranks, dim), dim, -1)
     places = xp.arange(ranked.shape[-1])
     fresh = xp.ones(ranked.shape, bool)
     fresh[..., 1:] = ranked[..., 1:] != ranked[..., :-1]
     length = places - xp.maximum.accumulate(xp.where(fresh, places, 0), axis=-1)
     last = xp.argmax(length, axis=-1)
-    return xp.take_along_axis(ranks, xp.expand_dims(last, dim), dim)
+    return taken(ranks, xp.expand_dims(last, dim), dim)
 
 
-@operator(method=True, exact=True, outputs=("values", "indices"), constant=("indices",))
+@operator(method=True, **with_indices)
 class mode:
     """The most frequent element along a dimension (the smallest of several), and where it is last.
 
@@ -328,7 +333,8 @@ def _side(name: str, right: bool, side: str | None) -> str:
 
 
 @composite()
-def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter=None, out=None):
+def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+                 sorter=None, out=None):  # fmt: skip
     """Where each value would be inserted into sorted values so that they stay sorted.
 
     Args:
@@ -347,14 +353,16 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
         _check_sorter(sorter, rows)
         rows = np.take_along_axis(rows, sorter._array, -1)
     _check_search("searchsorted", rows, value, isinstance(input, Tensor))
-    found = np.asarray(_search(rows, value, _side("searchsorted", right, side))).astype(np.int32 if out_int32 else np.int64)
+    found = np.asarray(_search(rows, value, _side("searchsorted", right, side)))
+    found = found.astype(np.int32 if out_int32 else np.int64)
     return wrap(found) if out is None else out.copy_(wrap(found))
 
 
 def _check_sorter(sorter, rows: np.ndarray) -> None:
     if sorter._array.shape != rows.shape:
         raise RuntimeError(
-            f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {list(rows.shape)} and got sorter tensor {list(sorter.shape)}"
+            "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+            f"{list(rows.shape)} and got sorter tensor {list(sorter.shape)}"
         )
     if sorter._array.dtype != np.int64:
         raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
@@ -365,7 +373,8 @@ def _check_sorter(sorter, rows: np.ndarray) -> None:
 def _check_search(name: str, rows: np.ndarray, value: np.ndarray, is_tensor: bool) -> None:
     if rows.dtype != value.dtype:
         raise RuntimeError(
-            f"torch.{name}(): boundary tensor and input value tensor should have same dtype, but got boundary tensor dtype {rows.dtype} and input value tensor dtype {value.dtype}"
+            f"torch.{name}(): boundary tensor and input value tensor should have same dtype, but got "
+            f"boundary tensor dtype {rows.dtype} and input value tensor dtype {value.dtype}"
         )
     if rows.dtype.kind in "c":
         raise RuntimeError(f"torch.{name}(): complex numbers have no order")
@@ -373,17 +382,20 @@ def _check_search(name: str, rows: np.ndarray, value: np.ndarray, is_tensor: boo
         raise RuntimeError(f"torch.{name}(): boundaries tensor should have positive dimension, but got 0 dimension")
     if rows.ndim > 1 and not is_tensor:
         raise RuntimeError(
-            f"torch.{name}(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor dim({rows.ndim})"
+            f"torch.{name}(): input value can be a scalar only when boundaries tensor dimension is 1, but "
+            f"we got boundaries tensor dim({rows.ndim})"
         )
     if rows.ndim > 1 and rows.shape[:-1] != value.shape[:-1]:
         raise RuntimeError(
-            f"torch.{name}(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor {list(value.shape)}"
+            f"torch.{name}(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+            "boundaries tensor and input value tensor must match, but we got boundaries tensor "
+            f"{list(rows.shape)} and input value tensor {list(value.shape)}"
         )
 
 
 @composite()
 def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False, out=None):
-    """The index of the bucket of each value: how many of the sorted boundaries lie below it (with `right`, not above it).
+    """The index of the bucket of each value: how many sorted boundaries lie below it (with `right`, not above it).
 
     input: a number or tensor; boundaries: [N], sorted. Returns int64 (int32 on request), of the input's shape.
     """

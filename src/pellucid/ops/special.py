@@ -15,7 +15,8 @@ from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.ops.powers import log_of
 
-__all__ = ["digamma", "erf", "erfc", "erfinv", "i0", "igamma", "igammac", "lgamma", "logit", "mvlgamma", "polygamma", "xlogy"]
+__all__ = ["digamma", "erf", "erfc", "erfinv", "i0", "igamma", "igammac", "lgamma", "logit", "mvlgamma", "polygamma",
+           "xlogy"]
 
 smooth = {"promote": Promote.FLOAT, "method": True, "inplace": True}
 apart = {"promote": Promote.FLOAT, "module": "special"}
@@ -191,7 +192,7 @@ class polygamma_of:
         if order == 0:
             return scipy_special("psi", input)
         if order == 1:
-            # reflection: trigamma(x) = pi^2 / sin(pi x)^2 - trigamma(1 - x), for scipy's zeta knows positive numbers only
+            # reflection: trigamma(x) = pi^2 / sin(pi x)^2 - trigamma(1 - x); scipy's zeta knows positive numbers only
             mirrored = xp.where(input < 0.5, 1 - input, input)
             value = scipy_special("zeta", xp.full_like(input, 2), mirrored)
             sine = xp.sin(math.pi * input)
@@ -262,7 +263,7 @@ def _default():
     return get_default_dtype()
 
 
-@operator(promote=Promote.FLOAT, method=True, inplace=True, alias=["gammainc"], module=both)
+@operator(promote=Promote.FLOAT, method=True, inplace=True, module="torch")
 class igamma:
     """The regularised lower incomplete gamma function. Differentiable in `other` only.
 
@@ -282,7 +283,7 @@ class igamma:
         return ()
 
 
-@operator(promote=Promote.FLOAT, method=True, inplace=True, alias=["gammaincc"], module=both)
+@operator(promote=Promote.FLOAT, method=True, inplace=True, module="torch")
 class igammac:
     """The regularised upper incomplete gamma function. Differentiable in `other` only.
 
@@ -464,26 +465,36 @@ class zeta:
         return grad * (-input * F.zeta(input + 1, other))
 
     def samples(make):
-        yield (make(3, 4, low=1.5, high=3.0), make(4, low=0.5)), {}
+        yield (make.integers(3, 4, low=2, high=4), make(4, low=0.5)), {}
 
 
-def _without_derivative(name: str, scipy_name: str, purpose: str):
+def _without_derivative(name: str, scipy_name: str, purpose: str) -> None:
     """Declare a function of SciPy that PyTorch does not differentiate either."""
 
     def forward(xp, input: Array):
         return scipy_special(scipy_name, input)
 
-    doc = f"{purpose}\n\ninput: [*S], real. Returns [*S], integers as the default float. Not differentiable.\n"
-    return operator(**apart)(type(name, (), {"forward": forward, "__doc__": doc, "__qualname__": name}))
+    doc = f"{purpose}.\n\ninput: [*S], real. Returns [*S], integers as the default float. Not differentiable.\n"
+    operator(**apart)(type(name, (), {"forward": forward, "__doc__": doc, "__qualname__": name}))
 
 
-bessel_j0 = _without_derivative("bessel_j0", "j0", "Bessel function of the first kind, order zero.")
-bessel_j1 = _without_derivative("bessel_j1", "j1", "Bessel function of the first kind, order one.")
-bessel_y0 = _without_derivative("bessel_y0", "y0", "Bessel function of the second kind, order zero.")
-bessel_y1 = _without_derivative("bessel_y1", "y1", "Bessel function of the second kind, order one.")
-modified_bessel_i0 = _without_derivative("modified_bessel_i0", "i0", "Modified Bessel function of the first kind, order zero.")
-modified_bessel_i1 = _without_derivative("modified_bessel_i1", "i1", "Modified Bessel function of the first kind, order one.")
-modified_bessel_k0 = _without_derivative("modified_bessel_k0", "k0", "Modified Bessel function of the second kind, order zero.")
-modified_bessel_k1 = _without_derivative("modified_bessel_k1", "k1", "Modified Bessel function of the second kind, order one.")
-scaled_modified_bessel_k0 = _without_derivative("scaled_modified_bessel_k0", "k0e", "`modified_bessel_k0` scaled by exp(x).")
-scaled_modified_bessel_k1 = _without_derivative("scaled_modified_bessel_k1", "k1e", "`modified_bessel_k1` scaled by exp(x).")
+for _name, _scipy_name, _purpose in (
+    ("bessel_j0", "j0", "Bessel function of the first kind, order zero"),
+    ("bessel_j1", "j1", "Bessel function of the first kind, order one"),
+    ("bessel_y0", "y0", "Bessel function of the second kind, order zero"),
+    ("bessel_y1", "y1", "Bessel function of the second kind, order one"),
+    ("modified_bessel_i0", "i0", "Modified Bessel function of the first kind, order zero"),
+    ("modified_bessel_i1", "i1", "Modified Bessel function of the first kind, order one"),
+    ("modified_bessel_k0", "k0", "Modified Bessel function of the second kind, order zero"),
+    ("modified_bessel_k1", "k1", "Modified Bessel function of the second kind, order one"),
+    ("scaled_modified_bessel_k0", "k0e", "`modified_bessel_k0` scaled by exp(x)"),
+    ("scaled_modified_bessel_k1", "k1e", "`modified_bessel_k1` scaled by exp(x)"),
+):
+    _without_derivative(_name, _scipy_name, _purpose)
+
+
+# --- further names ---------------------------------------------------------------------------------------------------
+
+for _name, _function in (("gammaln", lgamma), ("digamma", digamma), ("psi", digamma), ("multigammaln", mvlgamma),
+                         ("gammainc", igamma), ("gammaincc", igammac)):  # fmt: skip
+    composite(name=_name, module="special")(_function)

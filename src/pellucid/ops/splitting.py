@@ -49,7 +49,7 @@ class _Pieces:
 
 
 def _family(name: str, node: str, views: bool = True):
-    return operator(multi_view=views, outputs=None, module=None, name=name, node=node)(_Pieces)
+    return operator(multi_view=views, outputs=None, module=None, holomorphic=False, name=name, node=node)(_Pieces)
 
 
 _split = _family("split", "SplitBackward0")
@@ -66,8 +66,8 @@ class _Copies:
     vjp_input = _Pieces.__dict__["vjp_input"]
 
 
-_unsafe_split = operator(outputs=None, module=None, name="unsafe_split", node="UnsafeSplitBackward0")(_Copies)
-_unsafe_sizes = operator(outputs=None, module=None, name="unsafe_split_with_sizes", node="UnsafeSplitWithSizesBackward0")(_Copies)
+_unsafe_split = operator(outputs=None, module=None, holomorphic=False, name="unsafe_split", node="UnsafeSplitBackward0")(_Copies)
+_unsafe_sizes = operator(outputs=None, module=None, holomorphic=False, name="unsafe_split_with_sizes", node="UnsafeSplitWithSizesBackward0")(_Copies)
 
 
 def _dimension(input: Tensor, dim: int, name: str) -> tuple[int, int]:

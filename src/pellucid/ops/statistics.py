@@ -11,7 +11,7 @@ from pellucid.autograd.operator import tensors as F
 from pellucid.autograd.samples import reduction
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.dims import all_dims, keyword_names, one_dim
-from pellucid.ops.reductions import added, mean
+from pellucid.ops.reductions import added
 
 __all__ = ["nanquantile", "quantile", "std", "std_mean", "var", "var_mean"]
 
@@ -41,6 +41,12 @@ def per_element(factor: float) -> float:
     return 2.0 / factor if factor else math.inf
 
 
+def spread_samples(make):
+    for args, _ in reduction()(make):
+        if args[0].ndim:
+            yield (args[0], args[1], 1, args[2]), {}
+
+
 @operator(module=None, name="var", holomorphic=False, node="VarBackward0")
 class var_kernel:
     """The variance over dimensions."""
@@ -53,12 +59,10 @@ class var_kernel:
 
     def vjp_input(F, grad, input, input_shape, dim, correction, keepdim):
         distance = input - F.mean_dim(input, dim, True)
-        return F.expand_reduced(grad * per_element(degrees(input_shape, dim, correction)), input_shape, dim, keepdim) * distance
+        scaled = grad * per_element(degrees(input_shape, dim, correction))
+        return F.expand_reduced(scaled, input_shape, dim, keepdim) * distance
 
-    def samples(make):
-        for args, _ in reduction()(make):
-            if args[0].ndim:
-                yield (args[0], args[1], 1, args[2]), {}
+    samples = spread_samples
 
 
 @operator(module=None, name="std", holomorphic=False, node="StdBackward0")
@@ -74,12 +78,65 @@ class std_kernel:
     def vjp_input(F, grad, input, input_shape, result, dim, correction, keepdim):
         slope = F.where(result == 0, 0, grad / (result * 2))
         distance = input - F.mean_dim(input, dim, True)
-        return F.expand_reduced(slope * per_element(degrees(input_shape, dim, correction)), input_shape, dim, keepdim) * distance
+        scaled = slope * per_element(degrees(input_shape, dim, correction))
+        return F.expand_reduced(scaled, input_shape, dim, keepdim) * distance
 
-    def samples(make):
-        for args, _ in reduction()(make):
-            if args[0].ndim:
-                yield (args[0], args[1], 1, args[2]), {}
+    samples = spread_samples
+
+
+def _mean_part(F, grad, input_shape, dim, keepdim):
+    """The gradient of a mean."""
+    return F.expand_reduced(grad / math.prod([input_shape[d] for d in dim]), input_shape, dim, keepdim)
+
+
+def _joint(F, spread, mean_grad, input, input_shape, dim, correction, keepdim):
+    """The gradient of the pair (variance, mean), either of which may have none."""
+    total = None
+    if spread is not None:
+        scaled = F.expand_reduced(spread * per_element(degrees(input_shape, dim, correction)), input_shape, dim, keepdim)
+        total = scaled * (input - F.mean_dim(input, dim, True))
+    if mean_grad is None:
+        return total
+    along = _mean_part(F, mean_grad, input_shape, dim, keepdim)
+    return along if total is None else total + along
+
+
+def _average(xp, input: np.ndarray, dim: tuple, keepdim: bool):
+    count = math.prod([input.shape[d] for d in dim])
+    return xp.true_divide(added(xp, input, dim, keepdim), input.dtype.type(count))
+
+
+@operator(module=None, name="var_mean", holomorphic=False, outputs=("var", "mean"), node="VarMeanBackward0")
+class var_mean_kernel:
+    """The variance and the mean over dimensions."""
+
+    def canonical(input, dim, correction, keepdim):
+        return all_dims(dim, input.ndim), correction, bool(keepdim)
+
+    def forward(xp, input: Array, dim: tuple, correction: float, keepdim: bool):
+        return variance(xp, input, dim, correction, keepdim), _average(xp, input, dim, keepdim)
+
+    def vjp_input(F, grad, input, input_shape, dim, correction, keepdim):
+        return _joint(F, grad[0], grad[1], input, input_shape, dim, correction, keepdim)
+
+    samples = spread_samples
+
+
+@operator(module=None, name="std_mean", holomorphic=False, outputs=("std", "mean"), node="StdMeanBackward0")
+class std_mean_kernel:
+    """The standard deviation and the mean over dimensions."""
+
+    def canonical(input, dim, correction, keepdim):
+        return all_dims(dim, input.ndim), correction, bool(keepdim)
+
+    def forward(xp, input: Array, dim: tuple, correction: float, keepdim: bool):
+        return xp.sqrt(variance(xp, input, dim, correction, keepdim)), _average(xp, input, dim, keepdim)
+
+    def vjp_input(F, grad, input, input_shape, std, dim, correction, keepdim):
+        slope = None if grad[0] is None else F.where(std == 0, 0, grad[0] / (std * 2))
+        return _joint(F, slope, grad[1], input, input_shape, dim, correction, keepdim)
+
+    samples = spread_samples
 
 
 def _spread_arguments(dim, unbiased, correction):
@@ -91,10 +148,10 @@ def _spread_arguments(dim, unbiased, correction):
     return dim, correction
 
 
-def _computed(kernel, input, dim, unbiased, keepdim, correction, axis, keepdims, out=None):
+def _computed(kernel, input, dim, unbiased, keepdim, correction, axis, keepdims, **out):
     dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
     dim, correction = _spread_arguments(dim, unbiased, correction)
-    return kernel(input, dim, correction, keepdim, out=out)
+    return kernel(input, dim, correction, keepdim, **out)
 
 
 @composite(method=True)
@@ -111,27 +168,25 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
     Raises:
         RuntimeError: integers or bools.
     """
-    return _computed(var_kernel, input, dim, unbiased, keepdim, correction, axis, keepdims, out)
+    return _computed(var_kernel, input, dim, unbiased, keepdim, correction, axis, keepdims, out=out)
 
 
 @composite(method=True)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, axis=None, keepdims=None):
     """The standard deviation: the square root of `var`, with the same arguments."""
-    return _computed(std_kernel, input, dim, unbiased, keepdim, correction, axis, keepdims, out)
+    return _computed(std_kernel, input, dim, unbiased, keepdim, correction, axis, keepdims, out=out)
 
 
 @composite()
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None):
     """The pair (variance, mean); arguments as for `var`."""
-    spread = _computed(var_kernel, input, dim, unbiased, keepdim, correction, axis, keepdims)
-    return spread, mean(input, None if isinstance(dim, bool) else dim, keepdim, axis=axis, keepdims=keepdims)
+    return tuple(_computed(var_mean_kernel, input, dim, unbiased, keepdim, correction, axis, keepdims))
 
 
 @composite()
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None):
     """The pair (standard deviation, mean); arguments as for `var`."""
-    spread = _computed(std_kernel, input, dim, unbiased, keepdim, correction, axis, keepdims)
-    return spread, mean(input, None if isinstance(dim, bool) else dim, keepdim, axis=axis, keepdims=keepdims)
+    return tuple(_computed(std_mean_kernel, input, dim, unbiased, keepdim, correction, axis, keepdims))
 
 
 # --- quantiles -------------------------------------------------------------------------------------------------------
@@ -146,15 +201,22 @@ def _check_quantile(name: str, input, q, interpolation: str):
         if q.ndim > 1:
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor: it has {q.ndim} dimensions")
         if q.dtype is not input.dtype:
-            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor: got {q.dtype} and {input.dtype}")
+            raise RuntimeError(
+                f"{name}() q tensor must be same dtype as the input tensor: got {q.dtype} and "
+                f"{input.dtype}"
+            )
     elif not 0 <= q <= 1:
         raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
     if interpolation not in INTERPOLATIONS:
-        raise RuntimeError(f"{name}() interpolation must be one of {', '.join(INTERPOLATIONS[:-1])} or nearest, but got {interpolation}")
+        raise RuntimeError(
+            f"{name}() interpolation must be one of {', '.join(INTERPOLATIONS[:-1])} or nearest, but got "
+            f"{interpolation}"
+        )
 
 
 def _ranks(ordered, q, ignore_nan: bool):
-    """The places, in general between two elements, of the quantiles in rows sorted along the last dimension: [*B, Q]."""
+    """The places, in general between two elements, of the quantiles in rows sorted along the last "
+    "dimension: [*B, Q]."""
     array = ordered._array
     nans = np.isnan(array).sum(axis=-1, keepdims=True)
     last = np.full(nans.shape, array.shape[-1] - 1, array.dtype)
@@ -176,9 +238,9 @@ def _quantile(name: str, input, q, dim, keepdim: bool, interpolation: str, ignor
     if interpolation in ("lower", "higher", "nearest"):
         ranks = {"lower": ranks.floor, "higher": ranks.ceil, "nearest": ranks.round}[interpolation]()
     found = _between(ordered, ranks, interpolation == "midpoint")
-    kept = [1] * input.ndim if place is None or not input.ndim else [1 if d == place else s for d, s in enumerate(input.shape)]
+    kept = [1 if place in (None, d) else size for d, size in enumerate(input.shape)]
     if not keepdim:
-        kept = [] if place is None else [s for d, s in enumerate(kept) if d != place or not input.ndim]
+        kept = [] if place is None else [size for d, size in enumerate(input.shape) if d != place]
     result = found.movedim(-1, 0).reshape([points.numel(), *kept] if several else kept)
     return result if out is None else out.copy_(result)
 

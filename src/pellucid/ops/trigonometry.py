@@ -9,8 +9,8 @@ import numpy as np
 from pellucid.autograd.operator import Array, Promote, operator
 from pellucid.autograd.samples import binary, unary
 
-__all__ = ["acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan",
-           "atan2", "atanh", "cos", "cosh", "hypot", "sin", "sinc", "sinh", "tan", "tanh"]
+__all__ = ["acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh",
+           "atan", "atan2", "atanh", "cos", "cosh", "hypot", "sin", "sinc", "sinh", "tan", "tanh"]
 
 smooth = {"promote": Promote.FLOAT, "method": True, "inplace": True}
 
@@ -225,7 +225,7 @@ class atanh:
     samples = unary(-0.9, 0.9)
 
 
-@operator(**smooth, alias=["arctan2"])
+@operator(**smooth, ufunc=np.arctan2, alias=["arctan2"])
 class atan2:
     """The angle of the point (other, input), in [-pi, pi]: the inverse tangent of input / other, in the right quadrant.
 
@@ -253,7 +253,9 @@ class hypot:
 
     def forward(xp, input: Array, other: Array):
         if input.dtype.kind != "f":
-            raise RuntimeError(f"\"hypot_cpu\" not implemented for '{input.dtype.name}': it takes floating-point tensors")
+            raise RuntimeError(
+                f"\"hypot_cpu\" not implemented for '{input.dtype.name}': it takes floating-point tensors"
+            )
         return xp.hypot(input, other)
 
     def vjp_input(F, grad, input, result):

@@ -539,7 +539,7 @@ class sum_to_size_:
         return tuple(size)
 
     def forward(xp, input: Array, size: tuple):
-        made = sum_to(input, size)
+        made = sum_to(input if input.dtype.kind != "b" else input.astype(xp.int64), size)
         return made.copy() if xp.may_share_memory(made, input) else made
 
     def vjp_input(F, grad, input_shape):

@@ -1,0 +1,1 @@
+"""The programs of the command `pellucid`. They use the library as any program does: `import pellucid`."""

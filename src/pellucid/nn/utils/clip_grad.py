@@ -1,0 +1,128 @@
+"""Keeping gradients within bounds before an optimizer's step. Gradients are changed in place, outside the graph."""
+
+from __future__ import annotations
+
+import types
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pellucid.autograd.grad_mode import no_grad
+from pellucid.core.dtype import get_default_dtype
+from pellucid.core.quiet import quiet
+from pellucid.core.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Tensors = Tensor | Iterable[Tensor]
+
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+
+
+def get_total_norm(
+    tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The norm of all tensors as one vector, a tensor without dimensions.
+
+    Args:
+        tensors: one or several; 0 for none.
+        norm_type: the p of the norm; infinity for the largest magnitude.
+        error_if_nonfinite: whether an infinite or undefined norm is an error.
+        foreach: accepted, with no effect.
+
+    Raises:
+        RuntimeError: the norm is not finite though it must be; the text names the tensors at fault.
+    """
+    arrays = [tensor._array for tensor in _as_list(tensors)]
+    if not arrays:
+        return wrap(np.zeros((), get_default_dtype().numpy))
+    p = float(norm_type)
+    with quiet():
+        norms = [_norm(array, p) for array in arrays]
+        total = np.asarray(_norm(np.stack(norms), p))
+    if error_if_nonfinite and not np.isfinite(total):
+        raise RuntimeError(
+            f"The total norm of order {p} for gradients from `parameters` is non-finite, so it cannot be clipped: "
+            f"{_at_fault(arrays)}. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return wrap(total)
+
+
+def _norm(array: np.ndarray, p: float) -> np.ndarray:
+    """The p-norm of all elements, in the dtype of their magnitudes; narrow floats are summed in float32."""
+    narrow = array.dtype.itemsize == 2
+    values = array.astype(np.float32).ravel() if narrow else array.ravel()
+    norm = np.asarray(np.linalg.norm(values, p) if values.size else np.abs(values).sum())
+    return norm.astype(array.dtype) if narrow else norm
+
+
+def _at_fault(arrays: list[np.ndarray]) -> str:
+    """Which tensors hold infinite or undefined numbers."""
+    infinite = [i for i, array in enumerate(arrays) if not np.isfinite(array.astype(np.float64)).all()]
+    found = [f"number {i} of shape {arrays[i].shape}" for i in infinite]
+    return "not finite are the gradients " + ", ".join(found) if found else "the sum overflows"
+
+
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale every gradient by max_norm / (total_norm + 1e-6), if that is less than 1."""
+    factor = np.asarray(float(max_norm) / (total_norm._array + total_norm._array.dtype.type(1e-6)))
+    factor = factor.astype(total_norm._array.dtype)
+    if factor >= 1:
+        return
+    with no_grad():
+        for grad in _grads(_as_list(parameters)):
+            grad.mul_(float(factor))
+
+
+def clip_grad_norm_(
+    parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale the gradients so that their norm, taken over all of them together, is at most `max_norm`.
+
+    Args:
+        parameters: one or several; those without a gradient are passed over.
+        max_norm: the largest norm allowed.
+        norm_type, error_if_nonfinite, foreach: as for `get_total_norm`.
+
+    Returns:
+        The norm before.
+    """
+    if isinstance(parameters, types.GeneratorType):
+        parameters = list(parameters)
+        if not parameters:
+            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
+    parameters = _as_list(parameters)
+    total_norm = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total_norm)
+    return total_norm
+
+
+def clip_grad_norm(*args, **kwargs) -> Tensor:
+    """The old name of `clip_grad_norm_`."""
+    warnings.warn(
+        "`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.", FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(*args, **kwargs)
+
+
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
+    """Limit every element of the gradients to [-clip_value, clip_value]."""
+    bound = float(clip_value)
+    with no_grad():
+        for grad in _grads(_as_list(parameters)):
+            grad.clamp_(-bound, bound)
+
+
+def _as_list(tensors: Tensors) -> list[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def _grads(parameters: list[Tensor]) -> list[Tensor]:
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]

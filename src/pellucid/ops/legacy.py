@@ -1,0 +1,118 @@
+"""Old ways of PyTorch that programs still use: typed constructors, `type()`, `resize_`, `set_`, shared memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pellucid.autograd.operator import composite
+from pellucid.core import dtype as dtypes
+from pellucid.core.dtype import dtype
+from pellucid.core.tensor import InferenceCounter, Tensor, counter, wrap
+
+__all__ = ["is_tensor"]
+
+NAMES = {
+    "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
+    "BFloat16Tensor": dtypes.bfloat16, "LongTensor": dtypes.int64, "IntTensor": dtypes.int32, "ShortTensor": dtypes.int16,
+    "CharTensor": dtypes.int8, "ByteTensor": dtypes.uint8, "BoolTensor": dtypes.bool,
+}  # fmt: skip
+
+
+class _TypedTensor(type):
+    """The class of `LongTensor` and its relatives: calling one makes a tensor, `isinstance` asks for the dtype."""
+
+    def __call__(cls, *args):
+        kind = NAMES[cls.__name__].numpy
+        if len(args) == 1 and isinstance(args[0], Tensor):
+            return wrap(args[0]._array.astype(kind))
+        if len(args) == 1 and not isinstance(args[0], int):
+            return wrap(np.array(args[0], kind))
+        return wrap(np.empty(args or (0,), kind))
+
+    def __instancecheck__(cls, value) -> bool:
+        return isinstance(value, Tensor) and value.dtype is NAMES[cls.__name__]
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+TYPES = {name: _TypedTensor(name, (), {"__doc__": f"A tensor of {kind.name}: the old constructor."}) for name, kind in NAMES.items()}
+
+
+def _publish() -> None:
+    from pellucid.autograd.operator import PUBLIC
+
+    PUBLIC["torch"].update(TYPES)
+
+
+_publish()
+
+
+@composite()
+def is_tensor(obj) -> bool:
+    """Whether an object is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def type_(self: Tensor, dtype=None, non_blocking: bool = False):
+    """The name of the old type of this tensor, such as 'torch.FloatTensor'; with an argument, the tensor converted."""
+    if dtype is None:
+        name = next(name for name, kind in NAMES.items() if kind is self.dtype) if self.dtype in NAMES.values() else None
+        return f"torch.{name}" if name else f"torch.{'ComplexFloatTensor' if self.itemsize == 8 else 'ComplexDoubleTensor'}"
+    return self.to(_wanted(dtype))
+
+
+def _wanted(kind) -> dtype:
+    if isinstance(kind, dtype):
+        return kind
+    name = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
+    name = name.removeprefix("torch.").removeprefix("cuda.")
+    if name in NAMES:
+        return NAMES[name]
+    if kind is Tensor or name == "Tensor":
+        return dtypes.get_default_dtype()
+    raise ValueError(f"invalid type: {kind!r}")
+
+
+def resize_(self: Tensor, *sizes, memory_format=None) -> Tensor:
+    """Change the shape in place; more elements than before are uninitialised. RuntimeError if it requires grad."""
+    shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    if tuple(shape) == self._array.shape:
+        return self
+    whole = np.zeros(int(np.prod(shape)), self._array.dtype)
+    flat = self._array.reshape(-1)[: whole.size]
+    whole[: flat.size] = flat
+    self._array = whole.reshape(shape)
+    if not isinstance(self._counter, InferenceCounter):
+        counter(self).bump("resize_")
+    return self
+
+
+def resize_as_(self: Tensor, the_template: Tensor, memory_format=None) -> Tensor:
+    """Change the shape in place to that of another tensor."""
+    return resize_(self, *the_template._array.shape)
+
+
+def set_(self: Tensor, source: Tensor | None = None, *unused) -> Tensor:
+    """Make this tensor another's memory and shape, in place; an empty one without an argument."""
+    if self.requires_grad and not self.is_leaf:
+        raise RuntimeError("set_() on a computed tensor is not supported: detach() it first")
+    self._array = np.empty(0, self._array.dtype) if source is None else source._array
+    if self._rare is not None:
+        self._rare.accumulator = None  # edges made before lead to the old memory
+    counter(self).bump("set_")
+    return self
+
+
+def share_memory_(self: Tensor) -> Tensor:
+    """The tensor itself: processes get copies."""
+    return self
+
+
+Tensor.type, Tensor.resize_, Tensor.resize_as_, Tensor.set_ = type_, resize_, resize_as_, set_
+Tensor.share_memory_ = share_memory_
+Tensor.is_shared = lambda self: False

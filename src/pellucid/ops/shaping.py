@@ -1,0 +1,383 @@
+"""Copies of a tensor in another order or shape: repeating, flipping, rolling, triangles, diagonals.
+
+Results never share memory with their operand; the shape operators that do are in `views.py` and `parts.py`.
+"""
+
+from __future__ import annotations
+
+
+import numpy as np
+
+from pellucid.autograd.operator import Array, composite, operator
+from pellucid.autograd.views import check_inplace, written
+from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.dims import one_dim
+from pellucid.ops.geometry import sizes_of
+from pellucid.ops.parts import canonical_diagonal, diagonal_view
+
+__all__ = ["diag", "diag_embed", "diagflat", "flip", "fliplr", "flipud", "repeat", "repeat_interleave", "roll", "rot90",
+           "tile", "trace", "tril", "triu"]  # fmt: skip
+
+
+# --- repeating -------------------------------------------------------------------------------------------------------
+
+
+def _repeat_array(xp, input: np.ndarray, sizes: tuple) -> np.ndarray:
+    """The array laid side by side `sizes` times, new dimensions in front."""
+    shape = (1,) * (len(sizes) - input.ndim) + input.shape
+    spread = input.reshape([n for size in shape for n in (1, size)])
+    whole = xp.broadcast_to(spread, [n for times, size in zip(sizes, shape, strict=True) for n in (times, size)])
+    return whole.reshape([times * size for times, size in zip(sizes, shape, strict=True)]).copy()
+
+
+@operator(module=None, name="repeat")
+class repeat_kernel:
+    """The tensor laid side by side `sizes` times along each dimension; further sizes make new dimensions in front.
+
+    input: [*S]. Returns [sizes[i] * S[i]].
+    """
+
+    def canonical(input, sizes: tuple):
+        if len(sizes) < input.ndim:
+            raise RuntimeError(
+                "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
+                f"got {len(sizes)} repeats for {input.ndim} dimensions"
+            )
+        if any(s < 0 for s in sizes):
+            raise RuntimeError(f"Trying to create tensor with negative dimension: repeats are {list(sizes)}")
+        return tuple(sizes)
+
+    def forward(xp, input: Array, sizes: tuple):
+        return _repeat_array(xp, input, sizes)
+
+    def vjp_input(F, grad, input_shape, sizes):
+        return F.repeat_backward(grad, input_shape, sizes)
+
+    def samples(make):
+        yield (make(2, 3), (2, 2)), {}
+        yield (make(3), (2, 1, 2)), {}
+        yield (make(), (3,)), {}
+        yield (make(2), (0,)), {}
+
+
+@operator(module=None)
+class repeat_backward:
+    """The sum over all the places where `repeat` put each element."""
+
+    def forward(xp, input: Array, input_shape: tuple, sizes: tuple):
+        shape = (1,) * (len(sizes) - len(input_shape)) + tuple(input_shape)
+        spread = input.reshape([n for times, size in zip(sizes, shape, strict=True) for n in (times, size)])
+        return xp.asarray(spread.sum(axis=tuple(range(0, 2 * len(sizes), 2)))).reshape(input_shape)
+
+    def vjp_input(F, grad, sizes):
+        return F.repeat(grad, sizes)
+
+    def samples(make):
+        yield (make(4, 6), (2, 3), (2, 2)), {}
+
+
+def repeat(self: Tensor, *repeats) -> Tensor:
+    """The tensor laid side by side: `repeat(2, 3)` or `repeat((2, 3))`, one number for each dimension and more in front.
+
+    Raises:
+        RuntimeError: fewer numbers than dimensions, or a negative one.
+    """
+    return repeat_kernel(self, sizes_of(repeats, "repeat"))
+
+
+Tensor.repeat = repeat
+
+
+@composite(method=False)
+def tile(input: Tensor, dims) -> Tensor:
+    """`repeat`, where missing numbers are 1."""
+    dims = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    return repeat_kernel(input, (1,) * (input.dim() - len(dims)) + dims)
+
+
+Tensor.tile = lambda self, *dims: tile(self, sizes_of(dims, "tile"))
+
+
+@composite(method=True)
+def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+    """Each slice along `dim` repeated in place: [a, b] becomes [a, a, b, b].
+
+    Args:
+        input: [*S]; without `dim` its elements in one row. Without `repeats`, the counts, and indices are returned.
+        repeats: a number, or an integer tensor with one count for each slice.
+        output_size: the length of the result, if known.
+
+    Raises:
+        RuntimeError: counts that are negative, not integers, or do not fit.
+    """
+    if repeats is None:
+        return wrap(np.repeat(np.arange(input.numel()), _counts(input)))
+    if dim is None:
+        input, dim = input.reshape(-1), 0
+    if not input.dim():
+        input = input.reshape(1)
+    size = input.shape[one_dim(dim, input.dim())]
+    counts = np.asarray(repeats) if isinstance(repeats, int) else _counts(repeats)
+    if counts.ndim == 1 and counts.size not in (1, size):
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
+            f"input.size({dim}) = {size}"
+        )
+    if counts.size and counts.min() < 0:
+        raise RuntimeError("repeats can not be negative")
+    index = np.repeat(np.arange(size), np.broadcast_to(counts, (size,)))
+    if output_size is not None and output_size != index.size:
+        raise RuntimeError(f"Allocated size does not match required size: output_size is {output_size}, needed {index.size}")
+    return input.index_select(dim, wrap(index))
+
+
+def _counts(repeats: Tensor) -> np.ndarray:
+    counts = repeats._array
+    if counts.dtype not in (np.int64, np.int32):
+        raise RuntimeError(f"repeats has to be Long or Int tensor, got {repeats.dtype}")
+    if counts.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    return counts
+
+
+# --- turning ---------------------------------------------------------------------------------------------------------
+
+
+def _distinct(dims: tuple, ndim: int) -> tuple:
+    found = tuple(one_dim(d, ndim) for d in dims)
+    for d in found:
+        if found.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return found
+
+
+@operator(method=False)
+class flip:
+    """The tensor with the order of the elements reversed along each of `dims`."""
+
+    def canonical(input, dims):
+        dims = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+        return _distinct(dims, input.ndim)
+
+    def forward(xp, input: Array, dims: tuple):
+        return xp.flip(input, dims if input.ndim else ()).copy()
+
+    def vjp_input(F, grad, dims):
+        return F.flip(grad, dims)
+
+    def samples(make):
+        yield (make(2, 3), (0, -1)), {}
+        yield (make(), (0,)), {}
+
+
+Tensor.flip = lambda self, *dims: flip(self, sizes_of(dims, "flip"))
+
+
+@composite(method=True)
+def fliplr(input: Tensor) -> Tensor:
+    """The tensor with its second dimension reversed; RuntimeError for fewer than two."""
+    if input.dim() < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip(input, (1,))
+
+
+@composite(method=True)
+def flipud(input: Tensor) -> Tensor:
+    """The tensor with its first dimension reversed; RuntimeError for a 0-d one."""
+    if input.dim() < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip(input, (0,))
+
+
+@operator(method=True)
+class roll:
+    """The elements moved along `dims` by `shifts` places, those that fall off the end coming in at the front.
+
+    Without dims, the elements in one row are moved.
+    """
+
+    def canonical(input, shifts, dims=()):
+        shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
+        dims = tuple(dims) if isinstance(dims, (tuple, list)) else () if dims is None else (dims,)
+        if not shifts:
+            raise RuntimeError("`shifts` required")
+        if dims and len(dims) != len(shifts) or (not dims and len(shifts) > 1):
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+        return shifts, tuple(one_dim(d, input.ndim) for d in dims)
+
+    def forward(xp, input: Array, shifts, dims=()):
+        if not input.ndim:
+            return input.copy()
+        return xp.roll(input, shifts if dims else shifts[0], dims or None)
+
+    def vjp_input(F, grad, shifts, dims):
+        return F.roll(grad, tuple([-s for s in shifts]), dims)
+
+    def samples(make):
+        yield (make(2, 3), 1), {}
+        yield (make(3, 4), (1, -2), (0, 1)), {}
+
+
+@composite(method=True)
+def rot90(input: Tensor, k: int = 1, dims=(0, 1)) -> Tensor:
+    """The tensor turned by `k` quarter turns in the plane of two dimensions, from the first towards the second."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.dim() < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.dim()}")
+    first, second = one_dim(dims[0], input.dim()), one_dim(dims[1], input.dim())
+    if first == second:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    k %= 4
+    if k == 0:
+        return input.clone()
+    if k == 2:
+        return flip(input, (first, second))
+    return flip(input, (second,)).transpose(first, second) if k == 1 else flip(input.transpose(first, second), (second,))
+
+
+# --- triangles and diagonals -----------------------------------------------------------------------------------------
+
+
+def _matrix(name: str, input: np.ndarray) -> None:
+    if input.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+
+
+@operator(method=True, inplace=True)
+class tril:
+    """The lower triangle of each matrix, zeros elsewhere; `diagonal` moves the border up."""
+
+    def canonical(input, diagonal: int = 0):
+        _matrix("tril", input)
+        return diagonal
+
+    def forward(xp, input: Array, diagonal: int = 0):
+        return xp.tril(input, diagonal)
+
+    def vjp_input(F, grad, diagonal):
+        return F.tril(grad, diagonal)
+
+    def samples(make):
+        yield (make(3, 4), 1), {}
+        yield (make(2, 3, 3),), {}
+
+
+@operator(method=True, inplace=True)
+class triu:
+    """The upper triangle of each matrix, zeros elsewhere; `diagonal` moves the border up."""
+
+    def canonical(input, diagonal: int = 0):
+        _matrix("triu", input)
+        return diagonal
+
+    def forward(xp, input: Array, diagonal: int = 0):
+        return xp.triu(input, diagonal)
+
+    def vjp_input(F, grad, diagonal):
+        return F.triu(grad, diagonal)
+
+    def samples(make):
+        yield (make(3, 4), -1), {}
+
+
+@operator(method=True)
+class diag_embed:
+    """Matrices whose diagonal is the last dimension of the operand, zeros elsewhere.
+
+    input: [*S, n]. Returns [*S, n + |offset|, n + |offset|], the new dimensions at dim1 and dim2.
+    """
+
+    def canonical(input, offset: int = 0, dim1: int = -2, dim2: int = -1):
+        return offset, *canonical_diagonal(input.ndim + 1, dim1, dim2)
+
+    def forward(xp, input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1):
+        side = input.shape[-1] + abs(offset)
+        shape = list(input.shape[:-1])
+        for d in sorted((dim1, dim2)):
+            shape.insert(d, side)
+        whole = xp.zeros(shape, input.dtype)
+        diagonal_view(whole, offset, dim1, dim2)[...] = input
+        return whole
+
+    def vjp_input(F, grad, offset, dim1, dim2):
+        return F.diagonal(grad, offset, dim1, dim2)
+
+    def samples(make):
+        yield (make(3),), {}
+        yield (make(2, 3), 1, 0, 2), {}
+
+
+@composite(method=True)
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A matrix with the vector on its diagonal, or a copy of the diagonal of a matrix; RuntimeError for other ranks."""
+    if input.dim() == 1:
+        return diag_embed(input, diagonal)
+    if input.dim() == 2:
+        return input.diagonal(diagonal).clone()
+    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.dim()}D")
+
+
+@composite(method=True)
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """A matrix with all the elements, in one row, on its diagonal."""
+    return diag_embed(input.reshape(-1), offset)
+
+
+@operator(method=True, holomorphic=True)
+class trace:
+    """The sum of the diagonal of a matrix [n, m]; integers become int64. RuntimeError for other ranks."""
+
+    def forward(xp, input: Array):
+        if input.ndim != 2:
+            raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+        return xp.trace(input, dtype=np.int64 if input.dtype.kind in "iub" else None)
+
+    def vjp_input(F, grad, input_shape):
+        return F.trace_backward(grad, input_shape)
+
+    def samples(make):
+        yield (make(3, 3),), {}
+        yield (make(2, 4),), {}
+
+
+@operator(module=None)
+class trace_backward:
+    """A 0-d operand on the diagonal of a matrix of `input_shape`."""
+
+    def forward(xp, input: Array, input_shape: tuple):
+        return xp.eye(*input_shape, dtype=input.dtype) * input
+
+    def vjp_input(F, grad):
+        return F.trace(grad)
+
+    def samples(make):
+        yield (make(), (2, 3)), {}
+
+
+def fill_diagonal_(self: Tensor, fill_value, wrap: bool = False) -> Tensor:
+    """Write one number on the main diagonal, in place; `wrap` goes on below a tall matrix.
+
+    Raises:
+        RuntimeError: fewer than two dimensions, or more than two of different sizes.
+    """
+    if self.dim() < 2:
+        raise RuntimeError(f"dimensions must larger than 1: fill_diagonal_ got {self.dim()}")
+    if self.dim() > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    if check_inplace(self, False):
+        self.masked_fill_(_diagonal_mask(self._array.shape, wrap), fill_value)
+        return self
+    np.fill_diagonal(self._array, fill_value, wrap)
+    written(self, "fill_diagonal_")
+    return self
+
+
+def _diagonal_mask(shape: tuple, wrapped: bool) -> Tensor:
+    mask = np.zeros(shape, np.bool_)
+    np.fill_diagonal(mask, True, wrapped)
+    return wrap(mask)
+
+
+Tensor.fill_diagonal_ = fill_diagonal_
+

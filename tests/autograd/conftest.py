@@ -1,0 +1,30 @@
+"""Makes the helper module `library` importable from wherever the tests are started; a fixture about lifetimes."""
+
+import contextlib
+import gc
+import sys
+import weakref
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture
+def freed_by_reference_count():
+    """A context whose watched objects must be gone at its end, without the garbage collector's help."""
+
+    @contextlib.contextmanager
+    def check():
+        watched = []
+        gc.collect()
+        gc.disable()
+        try:
+            yield lambda thing: watched.append(weakref.ref(thing))
+            assert watched
+            assert [reference() for reference in watched] == [None] * len(watched)
+        finally:
+            gc.enable()
+
+    return check
