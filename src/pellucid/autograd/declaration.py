@@ -156,6 +156,9 @@ class Operator:
         self.multi_view: bool = options.pop("multi_view", False)
         self.holomorphic: bool = options.pop("holomorphic", True)
         self.exact: bool = options.pop("exact", self.view)  # its arithmetic raises no floating-point events
+        # In PyTorch the backward of a fused operator is one function of the gradient and the operands: under create_graph
+        # every gradient requires grad, also one that is constant in the operands.
+        self.fused: bool = options.pop("fused", False)
         self.casts: bool = options.pop("casts", False)  # the result may be of a type without gradients
         self.fills: bool = options.pop("fills", False)  # in place, writes one value everywhere
         self.numbers: bool | tuple[str, ...] = options.pop(

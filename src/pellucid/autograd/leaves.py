@@ -11,7 +11,7 @@ import warnings
 from pellucid.autograd import differentiate
 from pellucid.autograd.hooks import Hooks, RemovableHandle, add_hook
 from pellucid.autograd.node import extra
-from pellucid.autograd.views import move_retain, refresh
+from pellucid.autograd.views import Kind, move_retain, refresh
 from pellucid.core.dtype import dtype
 from pellucid.core.modes import modes
 from pellucid.core.sites import caller
@@ -25,7 +25,10 @@ __all__ = ["detach"]
 
 def _get_requires_grad(self: Tensor) -> bool:
     """Whether gradients flow to this tensor. Settable on leaves of floating-point or complex dtype."""
-    if self._view is not None:
+    view = self._view
+    if view is not None:
+        if view.kind is not Kind.PLAIN:  # its history may be out of date, which only using it complains about
+            return self._requires_grad or view.base._requires_grad
         refresh(self)
     return self._requires_grad
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid.autograd.node import FREED, AccumulateGrad, Node, edge_to
+from pellucid.autograd.node import FREED, AccumulateGrad, Node, edge_to, next_sequence
 from pellucid.core.dtype import dtype_of
 from pellucid.core.modes import modes
 from pellucid.core.sites import Site
@@ -215,6 +215,36 @@ def unpack_result(node: Node, saved, number: int, count) -> Tensor:
         return tie(saved.tensor(), edge_to(node, number or 0))
     made = wrap(saved)
     made._requires_grad, made._edge, made._counter = True, edge_to(node, number or 0), count
+    return made
+
+
+# --- gradients that formally depend on operands ------------------------------------------------------------------------
+
+
+class Linked(Node):
+    """The history of a gradient that is constant in the operands of a fused operator: nothing flows through it."""
+
+    __slots__ = ()
+
+    def apply(self, grad, edges, keep):
+        """No gradient."""
+        return (None,) * len(edges)
+
+    apply_tensors = apply
+
+
+def linked(node: Node, results) -> tuple:
+    """A fused operator's gradients, all of them tied to its operands."""
+    return tuple(r if r is None or r._requires_grad else _link(node, r) for r in results)
+
+
+def _link(node: Node, result: Tensor) -> Tensor:
+    link = Linked()
+    link.edges = tuple(e for e in node.edges if e is not None)
+    link.sequence, link.adjust, link.extra = next_sequence(), None, None
+    link.code, link.lasti = node.code, node.lasti
+    made = wrap(result._array)
+    made._requires_grad, made._edge = True, edge_to(link)
     return made
 
 

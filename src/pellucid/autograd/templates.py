@@ -20,7 +20,7 @@ import numpy as np
 from pellucid.autograd import call, declaration
 from pellucid.autograd.declaration import Operator, wanted
 from pellucid.autograd.node import FREED, Adjust, Node, leaf_edge, next_sequence
-from pellucid.autograd.saved import Packed, stale, unpack_input, unpack_result
+from pellucid.autograd.saved import Packed, linked, stale, unpack_input, unpack_result
 from pellucid.autograd.views import refresh, take_view
 from pellucid.core.errors import translate
 from pellucid.core.modes import RECORD, modes
@@ -51,7 +51,7 @@ SCOPE = {
     "Adjust": Adjust,
     "ndarray": np.ndarray, "asarray": np.asarray, "f4": np.dtype(np.float32), "f8": np.dtype(np.float64), "xp": np,
     "modes": modes, "RECORD": RECORD, "hush": hush, "speak": speak, "getframe": sys._getframe, "outside": outside,
-    "caller": caller, "next_sequence": next_sequence, "leaf_edge": leaf_edge, "FREED": FREED, "Packed": Packed,
+    "caller": caller, "next_sequence": next_sequence, "leaf_edge": leaf_edge, "FREED": FREED, "linked": linked, "Packed": Packed,
     "refresh": refresh,
     "take_view": take_view,
     "general": call.general, "inplace": call.inplace, "carry_cut": call.carry_cut, "view_step": call.view_step,
@@ -150,9 +150,13 @@ def _apply_source(op: Operator, slots: dict, mode: str) -> str:
                 body += [f"if g{k}.__class__ is not ndarray: g{k} = g{k} if g{k} is None else asarray(g{k})"]
             lines += ["    " + line for line in body]
         lines += [f"results = ({', '.join(f'g{k}' for k in range(len(names)))},)"]
+    if on_arrays and (op.joint or is_list):  # arithmetic on 0-d arrays gives NumPy scalars
+        lines += ["results = tuple([r if r is None or r.__class__ is ndarray else asarray(r) for r in results])"]
     freed = [f"n.{name}" for name, kind in slots.items() if kind in ("operand", "result")]
     if freed:
         lines += [f"if not keep: {' = '.join(freed)} = None; n.adjust = FREED"]
+    if op.fused and not on_arrays:
+        lines += ["results = linked(n, results)"]
     lines += [f"return results if adjust is None else adjust.after{suffix}(results)"]
     return f"def {mode}(n, grad, edges, keep):\n" + _block(lines, 1)
 

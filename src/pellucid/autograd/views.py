@@ -238,11 +238,12 @@ class CopySlices(Node):
     """An in-place operation on a view, seen from the base: the gradient of the written part goes through the operation,
     the rest passes by."""
 
-    __slots__ = ("function", "steps")
+    __slots__ = ("function", "order", "steps")
     saved = ("function",)
 
     def __init__(self, base: Tensor, steps: tuple, function: Node):
         self.function, self.steps = function, steps
+        self.order = _order(base._array)  # the steps may need a gradient laid out as the base is
         self.edges = (edge_of(base), *function.edges[1:])
         self.sequence, self.adjust, self.extra = next_sequence(), None, None
         self.code, self.lasti = function.code, function.lasti
@@ -251,7 +252,7 @@ class CopySlices(Node):
         """The gradient of the base's old value, then those of the operation's other inputs."""
         if self.adjust is not None:
             self.adjust.before(self, grad)
-        result = grad.copy()
+        result = grad.copy() if self.order is None else grad.transpose(self.order[0]).copy().transpose(self.order[1])
         part = result
         for step in self.steps:
             part = step.on_array(part)
@@ -265,7 +266,9 @@ class CopySlices(Node):
         """`apply`, on tensors."""
         if self.adjust is not None:
             self.adjust.before(self, grad)
-        result = grad.clone()
+        result = grad.contiguous().clone()
+        if self.order is not None:
+            result = grad.permute(self.order[0]).contiguous().clone().permute(self.order[1])
         part = result
         for step in self.steps:
             part = step.on_tensor(part)
@@ -280,6 +283,14 @@ class CopySlices(Node):
 
     def _inner_edges(self, edges):
         return (self.function.edges[0] if edges[0] is not None else None, *edges[1:])
+
+
+def _order(array: np.ndarray) -> tuple | None:
+    """The dimensions by falling stride, and the way back; None for an array in row-major order."""
+    if array.flags.c_contiguous:
+        return None
+    order = tuple(sorted(range(array.ndim), key=lambda d: -array.strides[d]))
+    return order, tuple(sorted(range(array.ndim), key=order.__getitem__))
 
 
 def last_write(tensor: Tensor) -> tuple[str, Site | None]:

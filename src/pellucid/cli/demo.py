@@ -47,10 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Train, draw, report; the exit status. UsageError: an option, a file or the device cannot be used."""
     check_device(options.device)
+    pellucid.set_num_threads(1)  # its products are so small that handing them to threads takes longer than computing them
     training = prepare(options)
     make_folder(options.out)
+    from threadpoolctl import threadpool_limits  # slow import
+
     begin = time.perf_counter()
-    ended_early = train(training, options, choose_progress(options.epochs, options.quiet))
+    # One thread: two that wait for each other while something else runs take twenty times as long over small matrices.
+    with threadpool_limits(1):
+        ended_early = train(training, options, choose_progress(options.epochs, options.quiet))
     seconds = time.perf_counter() - begin
     if training.history:
         draw(training, options.out)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 ORDER_SWEEPS = 8
 PLACE_SWEEPS = 16
+LEAF_PULL = 0.05
 LANE = 14.0  # room along the cross axis for an arrow that passes a layer
 
 
@@ -61,12 +62,7 @@ class _Vertex:
     before: list[int] = field(default_factory=list)
     after: list[int] = field(default_factory=list)
     middle: float = 0.0
-    lane: bool = False
-
-    @property
-    def pull(self) -> float:
-        """How much it draws its neighbours into line: long arrows and chains run straight, leaves stand aside."""
-        return 4.0 if self.lane else 1.0 if self.before else 0.05
+    pull: float = LEAF_PULL  # how much it draws its neighbours into line
 
 
 def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge], layer_gap: float, box_gap: float) -> Layout:
@@ -78,6 +74,7 @@ def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge], layer_g
     vertices = [_Vertex(width, layer) for (_, width), layer in zip(sizes, layers_of, strict=True)]
     passing = [_split(vertices, edge) for edge in edges]
     layers = _ordered(vertices)
+    _set_pulls(vertices, layers)
     _place(vertices, layers, box_gap)
     starts, lengths = _main_axis(sizes, layers, layer_gap)
     left = min(vertex.middle - vertex.width / 2 for vertex in vertices)
@@ -121,7 +118,7 @@ def _split(vertices: list[_Vertex], edge: Edge) -> list[int]:
     """Join the ends of `edge`, with a vertex for its lane in each layer between; return the lanes' numbers."""
     first, last = vertices[edge.source].layer, vertices[edge.target].layer
     lanes = list(range(len(vertices), len(vertices) + last - first - 1))
-    vertices.extend(_Vertex(LANE, layer, lane=True) for layer in range(first + 1, last))
+    vertices.extend(_Vertex(LANE, layer) for layer in range(first + 1, last))
     chain = [edge.source, *lanes, edge.target]
     for source, target in pairwise(chain):
         vertices[source].after.append(target)
@@ -190,6 +187,14 @@ def _crossings(vertices: list[_Vertex], layers: list[list[int]]) -> int:
             for spot in spots:
                 insort(ends, spot)
     return total
+
+
+def _set_pulls(vertices: list[_Vertex], layers: list[list[int]]) -> None:
+    """Let each vertex pull by how much lies before it: so long chains run straight, and what feeds them stands aside."""
+    for layer in layers:
+        for number in layer:
+            vertex = vertices[number]
+            vertex.pull = max((1 + vertices[source].pull for source in vertex.before), default=LEAF_PULL)
 
 
 def _place(vertices: list[_Vertex], layers: list[list[int]], gap: float) -> None:

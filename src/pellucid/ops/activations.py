@@ -13,7 +13,8 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import unary
-from pellucid.ops.rectifiers import in_place_form, require_floating, run
+from pellucid.ops.checks import require_kind
+from pellucid.ops.rectifiers import in_place_form, run
 
 __all__ = ["celu", "selu", "sigmoid"]
 
@@ -67,7 +68,7 @@ class log_sigmoid:
     """log(sigmoid(x)), without overflow."""
 
     def forward(xp, input: Array):
-        require_floating("log_sigmoid", input)
+        require_kind("log_sigmoid", input, "f")
         return xp.minimum(input, 0) - xp.log1p(xp.exp(-xp.absolute(input)))
 
     def vjp_input(F, grad, input):
@@ -90,7 +91,7 @@ class elu_kernel:
     """scale * x for positive x, scale * alpha * (exp(input_scale * x) - 1) for the others."""
 
     def forward(xp, input: Array, alpha: float, scale: float, input_scale: float):
-        require_floating("elu", input)
+        require_kind("elu", input, "f")
         low = xp.expm1(xp.minimum(input, 0) * input_scale) * (alpha * scale)
         return xp.where(input > 0, input * scale, low)
 
@@ -172,7 +173,7 @@ class gelu_exact:
     """x times the area under the normal density up to x."""
 
     def forward(xp, input: Array):
-        require_floating("GeluKernelImpl", input)
+        require_kind("GeluKernelImpl", input, "f")
         return input * (error_function(input * math.sqrt(0.5)) + 1) * 0.5
 
     def vjp_input(F, grad, input):
@@ -187,7 +188,7 @@ class gelu_tanh:
     """The approximation of `gelu` by tanh: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))."""
 
     def forward(xp, input: Array):
-        require_floating("GeluKernelImpl", input)
+        require_kind("GeluKernelImpl", input, "f")
         inner = (input + 0.044715 * input * input * input) * math.sqrt(2 / math.pi)
         return input * (xp.tanh(inner) + 1) * 0.5
 
@@ -221,8 +222,7 @@ class silu_kernel:
     """x * sigmoid(x)."""
 
     def forward(xp, input: Array):
-        if input.dtype.kind != "c":
-            require_floating("silu", input)
+        require_kind("silu_cpu", input, "fc")
         return input / (xp.exp(-input) + 1)
 
     def vjp_input(F, grad, input):
@@ -243,7 +243,7 @@ class mish_kernel:
     """x * tanh(softplus(x))."""
 
     def forward(xp, input: Array):
-        require_floating("mish", input)
+        require_kind("mish", input, "f")
         return input * xp.tanh(softened(xp, input, 1.0, 20.0))
 
     def vjp_input(F, grad, input):
@@ -295,7 +295,7 @@ class softplus:
     """
 
     def forward(xp, input: Array, beta: float = 1.0, threshold: float = 20.0):
-        require_floating("softplus", input)
+        require_kind("softplus", input, "f")
         return softened(xp, input, beta, threshold)
 
     def vjp_input(F, grad, input, beta, threshold):

@@ -12,11 +12,12 @@ import numpy as np
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
+from pellucid.ops.checks import require_kind
 
 __all__ = ["add", "addcdiv", "addcmul", "div", "div_", "divide", "floor_divide", "fmod", "lerp", "mul", "multiply",
            "neg", "negative", "remainder", "rsub", "sub", "subtract", "true_divide"]
 
-arithmetic = {"promote": Promote.SAME, "numbers": ("other",), "exact": True, "method": True, "inplace": True}
+arithmetic = {"promote": Promote.SAME, "exact": True, "method": True, "inplace": True}
 ROUNDING = (None, "trunc", "floor")
 
 
@@ -32,7 +33,7 @@ def scaled(array: np.ndarray, alpha) -> np.ndarray:
     return array * np.asarray(alpha).astype(array.dtype)  # a negative number wraps around in unsigned types
 
 
-@operator(**arithmetic, ufunc=np.add, dunder=["__add__", "__radd__"], idunder=["__iadd__"])
+@operator(**arithmetic, numbers=True, ufunc=np.add, dunder=["__add__", "__radd__"], idunder=["__iadd__"])
 class add:
     """Sum of two tensors, the second scaled: input + alpha * other.
 
@@ -62,7 +63,7 @@ def subtracted(xp, input: np.ndarray, other: np.ndarray, alpha) -> np.ndarray:
     return xp.subtract(input, other if alpha == 1 and alpha is not True else scaled(other, alpha))
 
 
-@operator(**arithmetic, ufunc=np.subtract, dunder=["__sub__"], idunder=["__isub__"], alias=["subtract"])
+@operator(**arithmetic, numbers=("other",), ufunc=np.subtract, dunder=["__sub__"], idunder=["__isub__"], alias=["subtract"])
 class sub:
     """Difference of two tensors, the second scaled: input - alpha * other.
 
@@ -101,7 +102,7 @@ class rsub:
     samples = binary()
 
 
-@operator(**arithmetic, ufunc=np.multiply, dunder=["__mul__", "__rmul__"], idunder=["__imul__"], alias=["multiply"])
+@operator(**arithmetic, numbers=True, ufunc=np.multiply, dunder=["__mul__", "__rmul__"], idunder=["__imul__"], alias=["multiply"])
 class mul:
     """Product of two tensors, element by element.
 
@@ -120,7 +121,7 @@ class mul:
     samples = binary()
 
 
-@operator(promote=Promote.FLOAT, numbers=("other",), method=True, inplace=True, ufunc=np.true_divide,
+@operator(promote=Promote.FLOAT, numbers=True, method=True, inplace=True, ufunc=np.true_divide,
           node="DivBackward0", dunder=["__truediv__", "__div__"], idunder=["__itruediv__", "__idiv__"])  # fmt: skip
 class true_divide:
     """Quotient of two tensors, element by element, integers as the default float.
@@ -147,17 +148,11 @@ def _refuse_zero(other: np.ndarray) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
-def _refuse_complex(name: str, array: np.ndarray) -> None:
-    if array.dtype.kind == "c":
-        kind = "ComplexDouble" if array.itemsize == 16 else "ComplexFloat"
-        raise RuntimeError(f"\"{name}_cpu\" not implemented for '{kind}'")
-
-
 def floored(xp, input: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The quotient rounded down; division by zero of floats gives what true division gives."""
     if input.dtype.kind != "f":
         _refuse_zero(other)
-        return xp.floor_divide(input, other) if input.dtype.kind != "b" else xp.logical_and(input, other)
+        return xp.floor_divide(input, other)
     quotient = xp.floor_divide(input, other)
     return xp.where(other == 0, xp.true_divide(input, other), quotient)
 
@@ -167,8 +162,6 @@ def truncated(xp, input: np.ndarray, other: np.ndarray) -> np.ndarray:
     if input.dtype.kind == "f":
         return xp.trunc(xp.true_divide(input, other))
     _refuse_zero(other)
-    if input.dtype.kind == "b":
-        return xp.logical_and(input, other)
     quotient = xp.floor_divide(input, other)
     inexact = quotient * other != input
     return quotient + xp.asarray(inexact & ((input < 0) != (other < 0)), quotient.dtype)
@@ -183,7 +176,7 @@ class div_rounded:
     """
 
     def forward(xp, input: Array, other: Array, rounding_mode: str):
-        _refuse_complex(f"div_{rounding_mode}", input)
+        require_kind(f"div_{rounding_mode}_cpu", input, "fi")
         return (floored if rounding_mode == "floor" else truncated)(xp, input, other)
 
     def vjp_input(F, grad):
@@ -195,6 +188,11 @@ class div_rounded:
     def samples(make):
         yield (make(3, 4), make(4, low=0.5), "floor"), {}
         yield (make(3, 4), make(4, low=0.5), "trunc"), {}
+
+
+def no_derivative(name: str) -> RuntimeError:
+    """The error of a backward through a function without a derivative."""
+    return RuntimeError(f"derivative for {name} is not implemented: detach its operands, or use a function that has one")
 
 
 @operator(module=None)
@@ -244,21 +242,28 @@ def rdiv(input, other):
 
 
 @operator(promote=Promote.SAME, numbers=True, method=True, inplace=True, dunder=["__floordiv__"],
-          reflected=["__rfloordiv__"], idunder=["__ifloordiv__"])  # fmt: skip
+          reflected=["__rfloordiv__"], idunder=["__ifloordiv__"], node="NotImplemented")  # fmt: skip
 class floor_divide:
-    """Quotient rounded down to a whole number. Not differentiable.
+    """Quotient rounded down to a whole number. It has no derivative, and backward through it is an error; `div` with
+    rounding_mode="floor" has the derivative zero.
 
     input, other: broadcastable to a common shape, real. Returns the common shape and dtype.
     Raises: RuntimeError for integers divided by zero, and for complex operands.
     """
 
     def forward(xp, input: Array, other: Array):
-        _refuse_complex("floor_divide", input)
+        require_kind("floor_divide_cpu", input, "fi")
         return floored(xp, input, other)
 
+    def vjp_input(F, grad):
+        raise no_derivative("floor_divide")
 
-@operator(promote=Promote.SAME, numbers=True, method=True, inplace=True, ufunc=np.remainder, dunder=["__mod__"], reflected=["__rmod__"],
-          idunder=["__imod__"])  # fmt: skip
+    def vjp_other(F, grad):
+        raise no_derivative("floor_divide")
+
+
+@operator(promote=Promote.SAME, numbers=True, method=True, inplace=True, ufunc=np.remainder, dunder=["__mod__"],
+          reflected=["__rmod__"], idunder=["__imod__"])  # fmt: skip
 class remainder:
     """Remainder of the division rounded down: it has the sign of the divisor.
 
@@ -267,10 +272,8 @@ class remainder:
     """
 
     def forward(xp, input: Array, other: Array):
-        _refuse_complex("remainder", input)
+        require_kind("remainder_cpu", input, "fi")
         _refuse_zero(other)
-        if input.dtype.kind == "b":
-            return xp.zeros(xp.broadcast(input, other).shape, bool)
         return xp.remainder(input, other)
 
     def vjp_input(F, grad):
@@ -291,7 +294,7 @@ class fmod:
     """
 
     def forward(xp, input: Array, other: Array):
-        _refuse_complex("fmod", input)
+        require_kind("fmod_cpu", input, "fi")
         _refuse_zero(other)
         return xp.fmod(input, other)
 
@@ -394,6 +397,7 @@ class lerp:
     """
 
     def forward(xp, input: Array, end: Array, weight: Array):
+        require_kind("lerp_kernel", input, "fc")
         # the second form is exact at weight 1
         span = end - input
         return xp.where(abs(weight) < 0.5, input + weight * span, end - span * (1 - weight))

@@ -10,21 +10,13 @@ import numpy as np
 from pellucid.autograd.operator import Array, Promote, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.tensor import Tensor
+from pellucid.ops.checks import require_kind
 
 __all__ = ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
            "gcd", "lcm", "logical_and", "logical_not", "logical_or", "logical_xor"]
 
 bits = {"promote": Promote.SAME, "numbers": True, "exact": True, "method": True, "inplace": True}
 truth = {"promote": Promote.COMPARE, "exact": True, "method": True, "inplace": True}
-
-
-def require_bits(name: str, array: np.ndarray, bools: bool = True) -> None:
-    """RuntimeError for an array whose elements are not integers (or bools)."""
-    if array.dtype.kind not in ("iub" if bools else "iu"):
-        raise RuntimeError(
-            f"\"{name}_cpu\" not implemented for '{array.dtype.name}': it works on the bits of "
-            f"integers{' and bools' if bools else ''}"
-        )
 
 
 @operator(**bits, dunder=["__and__"], idunder=["__iand__"])
@@ -36,7 +28,7 @@ class bitwise_and:
     """
 
     def forward(xp, input: Array, other: Array):
-        require_bits("bitwise_and", input)
+        require_kind("bitwise_and_cpu", input, "ib")
         return xp.bitwise_and(input, other)
 
 
@@ -49,7 +41,7 @@ class bitwise_or:
     """
 
     def forward(xp, input: Array, other: Array):
-        require_bits("bitwise_or", input)
+        require_kind("bitwise_or_cpu", input, "ib")
         return xp.bitwise_or(input, other)
 
 
@@ -62,7 +54,7 @@ class bitwise_xor:
     """
 
     def forward(xp, input: Array, other: Array):
-        require_bits("bitwise_xor", input)
+        require_kind("bitwise_xor_cpu", input, "ib")
         return xp.bitwise_xor(input, other)
 
 
@@ -91,13 +83,13 @@ class bitwise_not:
     """
 
     def forward(xp, input: Array):
-        require_bits("bitwise_not", input)
+        require_kind("bitwise_not_cpu", input, "ib")
         return xp.invert(input)
 
 
 def _shifted(xp, name: str, input: np.ndarray, other: np.ndarray, left: bool) -> np.ndarray:
     """Shift bits. By less than nothing or by the width and more: all bits leave (a right shift keeps the sign)."""
-    require_bits(name, input, bools=False)
+    require_kind(f"{name}_cpu", input, "i")
     width = input.itemsize * 8
     outside = (other < 0) | (other >= width)
     inside = xp.where(outside, 0, other).astype(input.dtype)
@@ -191,7 +183,7 @@ class gcd:
     """
 
     def forward(xp, input: Array, other: Array):
-        require_bits("gcd", input, bools=False)
+        require_kind("gcd_cpu", input, "i")
         return xp.gcd(input, other)
 
 
@@ -204,5 +196,5 @@ class lcm:
     """
 
     def forward(xp, input: Array, other: Array):
-        require_bits("lcm", input, bools=False)
+        require_kind("lcm_cpu", input, "i")
         return xp.lcm(input, other)

@@ -5,7 +5,7 @@ They take arrays and raise PyTorch's exceptions; nothing here computes.
 
 from __future__ import annotations
 
-__all__ = ["c_name", "check_integral_scale", "check_rank", "check_reduction", "same_dtype", "scalar_name", "times"]
+__all__ = ["c_name", "check_integral_scale", "check_rank", "check_reduction", "require_kind", "same_dtype", "scalar_name", "times"]
 
 _SCALAR = {
     "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
@@ -59,3 +59,14 @@ def check_reduction(reduction: str) -> None:
     """Raise ValueError unless `reduction` is one of none, mean, sum."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction: expected 'none', 'mean' or 'sum'")
+
+
+KINDS = {"f": "floating-point", "c": "complex", "i": "integer", "b": "bool"}
+
+
+def require_kind(name: str, array, kinds: str) -> None:
+    """Raise NotImplementedError, as PyTorch's kernels do, unless the dtype is of one of the kinds (letters of `KINDS`)."""
+    kind = "i" if array.dtype.kind == "u" else array.dtype.kind
+    if kind not in kinds:
+        takes = ", ".join(KINDS[k] for k in kinds)
+        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_name(array)}': it takes {takes} tensors")

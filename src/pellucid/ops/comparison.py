@@ -10,21 +10,13 @@ import numpy as np
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.tensor import Tensor
+from pellucid.ops.checks import require_kind
 
-__all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "isclose", "isfinite", "isin", "isinf",
-           "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne", "not_equal", "signbit"]
+__all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_nonzero", "isclose", "isfinite",
+           "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne",
+           "not_equal", "signbit"]
 
 comparing = {"promote": Promote.COMPARE, "numbers": ("other",), "exact": True, "method": True, "inplace": True}
-
-
-def refuse_complex(name: str, *arrays: np.ndarray) -> None:
-    """Complex numbers have no order."""
-    for array in arrays:
-        if array.dtype.kind == "c":
-            raise RuntimeError(
-                f"{name}: complex tensors have no order; got {array.dtype.name}. Compare .abs() or .real "
-                "instead."
-            )
 
 
 @operator(**comparing, ufunc=np.equal)
@@ -61,7 +53,7 @@ class lt:
     """
 
     def forward(xp, input: Array, other: Array):
-        refuse_complex("lt", input, other)
+        require_kind("compare_lt_cpu", input, "fib")
         return xp.less(input, other)
 
     samples = binary()
@@ -75,7 +67,7 @@ class le:
     """
 
     def forward(xp, input: Array, other: Array):
-        refuse_complex("le", input, other)
+        require_kind("compare_le_cpu", input, "fib")
         return xp.less_equal(input, other)
 
     samples = binary()
@@ -89,7 +81,7 @@ class gt:
     """
 
     def forward(xp, input: Array, other: Array):
-        refuse_complex("gt", input, other)
+        require_kind("compare_gt_cpu", input, "fib")
         return xp.greater(input, other)
 
     samples = binary()
@@ -103,7 +95,7 @@ class ge:
     """
 
     def forward(xp, input: Array, other: Array):
-        refuse_complex("ge", input, other)
+        require_kind("compare_ge_cpu", input, "fib")
         return xp.greater_equal(input, other)
 
     samples = binary()
@@ -220,8 +212,7 @@ class signbit:
     """
 
     def forward(xp, input: Array):
-        if input.dtype.kind == "c":
-            raise RuntimeError("signbit is not implemented for complex tensors.")
+        require_kind("signbit_cpu", input, "fib")
         if input.dtype.kind == "f":
             return xp.signbit(input)
         return input < 0 if input.dtype.kind == "i" else xp.zeros(input.shape, bool)
@@ -302,6 +293,19 @@ class isin:
 
     def samples(make):
         yield (make.integers(3, 4), make.integers(2)), {}
+
+
+@composite(method=True)
+def is_nonzero(input) -> bool:
+    """Whether the only element is not zero, as a Python bool.
+
+    Raises:
+        RuntimeError: the tensor has more or fewer elements.
+    """
+    if input.numel() != 1:
+        what = "no values" if not input.numel() else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous: shape {tuple(input.shape)}")
+    return bool(input._array.reshape(())[()] != 0)
 
 
 not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge

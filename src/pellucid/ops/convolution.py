@@ -28,7 +28,7 @@ def _with_bias(made, bias):
 # --- the three bilinear operators -----------------------------------------------------------------------------------
 
 
-@operator(module=None, name="_convolution", node="ConvolutionBackward0", exact=True)
+@operator(module=None, name="_convolution", node="ConvolutionBackward0", fused=True, exact=True)
 class _convolution:
     """Convolution of a batch: input [N, C, *S], weight [O, C / groups, *K], bias [O] or None. Returns [N, O, *P]."""
 
@@ -50,7 +50,7 @@ class _convolution:
         yield (make(1, 2, 3, 3, 3), make(2, 2, 2, 2, 2), None, (1, 1, 1), (0, 0, 0), (1, 1, 1), 1), {}
 
 
-@operator(module=None, name="_convolution_transposed", node="ConvolutionBackward0", exact=True)
+@operator(module=None, name="_convolution_transposed", node="ConvolutionBackward0", fused=True, exact=True)
 class _convolution_transposed:
     """The transpose of a convolution in its input, whose spatial shape was `size`.
 
@@ -61,8 +61,11 @@ class _convolution_transposed:
         made = kernel.input_gradient(input, weight, size, stride, padding, dilation, groups)
         return _with_bias(made if made.flags.c_contiguous else made.copy(), bias)
 
-    def vjp_input(F, grad, weight, stride, padding, dilation, groups):
-        return F._convolution(grad, weight, None, stride, padding, dilation, groups)
+    def vjp_input(F, grad, weight, input_shape, stride, padding, dilation, groups):
+        whole = F._convolution(grad, weight, None, stride, padding, dilation, groups)
+        if tuple(whole.shape) == tuple(input_shape):
+            return whole
+        return whole[(..., *(slice(0, n) for n in input_shape[2:]))]  # output_padding made room for one more
 
     def vjp_weight(F, grad, input, weight_shape, stride, padding, dilation, groups):
         return F._convolution_weight(input, grad, weight_shape, stride, padding, dilation, groups)

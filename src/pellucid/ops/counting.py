@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from pellucid.autograd.declaration import NARROW
 from pellucid.autograd.operator import composite
-from pellucid.core.tensor import wrap
+from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import one_dim
 
-__all__ = ["bincount", "histc", "unique", "unique_consecutive"]
+__all__ = ["bincount", "histc", "histogram", "unique", "unique_consecutive"]
 
 
 def _answer(values, inverse, counts, return_inverse: bool, return_counts: bool):
@@ -43,6 +47,7 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
         A tensor, or a tuple of what was asked for.
     """
     array = input._array
+    require_kind("unique", array, "fib")
     if dim is None:
         values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, equal_nan=False)
         return _answer(values, inverse.reshape(array.shape), counts, return_inverse, return_counts)
@@ -118,9 +123,8 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None):
     Raises:
         RuntimeError: no bins, bounds out of order or not finite, or integers.
     """
-    array = input._array
-    if array.dtype.kind not in "f":
-        raise RuntimeError(f"\"histogram_cpu\" not implemented for '{array.dtype.name}'")
+    array = input._array.astype(np.float32) if input._array.dtype in NARROW else input._array
+    require_kind("histogram_cpu", array, "f")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins}")
     if min == max and array.size:
@@ -131,5 +135,69 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None):
         raise RuntimeError(f"range of [{min}, {max}] is not finite")
     if min > max:
         raise RuntimeError(f"max must be larger than min: got {max} and {min}")
-    counts = np.histogram(array[np.isfinite(array)], bins, (min, max))[0].astype(array.dtype)
+    counts = np.histogram(array[np.isfinite(array)], bins, (min, max))[0].astype(input._array.dtype)
     return wrap(counts) if out is None else out.copy_(wrap(counts))
+
+
+class HistogramResult(NamedTuple):
+    """What `histogram` returns: counts (or densities) and the edges of the bins."""
+
+    hist: Tensor
+    bin_edges: Tensor
+
+
+def _edges(array: np.ndarray, bins, range_) -> np.ndarray:
+    """The edges of the bins, from their number and the range, or as given."""
+    if isinstance(bins, Tensor):
+        if range_ is not None:
+            raise TypeError("histogram(): give either a number of bins and a range, or the edges of the bins")
+        if bins.ndim != 1 or not bins.numel():
+            raise RuntimeError(
+                "torch.histogramdd(): bins tensor should have 1 dimension and at least one element: got "
+                f"{bins.ndim}"
+            )
+        return bins._array
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins}")
+    low, high = range_ if range_ is not None else (array.min(), array.max()) if array.size else (0.0, 1.0)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"torch.histogram(): range [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(
+            f"torch.histogram(): min should not exceed max, but got min {low} max {high} for dimension 0"
+        )
+    if low == high:
+        low, high = low - 0.5 if range_ is None else low - 1, high + 0.5 if range_ is None else high + 1
+    return np.linspace(low, high, bins + 1, dtype=array.dtype)
+
+
+@composite(method=True)
+def histogram(input, bins, *, range=None, weight=None, density: bool = False, out=None):
+    """How many elements (or how much weight) fall into each bin.
+
+    Args:
+        input: [*S], floating-point.
+        bins: the number of bins, or the edges as an ascending 1-d tensor.
+        range: where the bins begin and end; by default at the smallest and largest element.
+        weight: [*S]: how much each element counts.
+        density: divide so that the area under the histogram is one.
+
+    Returns:
+        The pair (hist, bin_edges).
+
+    Raises:
+        RuntimeError: integers, no bins, a range that is out of order or not finite, weights of another shape.
+    """
+    array = input._array
+    require_kind("histogram_cpu", array, "f")
+    edges = _edges(array, bins, range)
+    if weight is not None and weight._array.shape != array.shape:
+        raise RuntimeError(
+            "torch.histogram(): if weight tensor is provided it should have the same shape as the input: "
+            f"got {list(weight.shape)} and {list(input.shape)}"
+        )
+    weights = None if weight is None else weight._array.reshape(-1)
+    counts = np.histogram(array.reshape(-1), edges, weights=weights)[0].astype(array.dtype)
+    if density:
+        counts = (counts / (counts.sum() * np.diff(edges))).astype(array.dtype)
+    return HistogramResult(wrap(counts), wrap(np.array(edges)))

@@ -8,8 +8,8 @@ from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
 from pellucid.autograd.samples import binary
 from pellucid.core.tensor import Tensor
-from pellucid.ops.arithmetic import mul
-from pellucid.ops.comparison import refuse_complex
+from pellucid.ops.arithmetic import mul, no_derivative
+from pellucid.ops.checks import require_kind
 from pellucid.ops.powers import rpow
 
 __all__ = ["clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "copysign", "fmax",
@@ -27,7 +27,7 @@ class maximum:
     """
 
     def forward(xp, input: Array, other: Array):
-        refuse_complex("maximum", input)
+        require_kind("maximum_cpu", input, "fib")
         return xp.maximum(input, other)
 
     def vjp_input(F, grad, input, other):
@@ -48,7 +48,7 @@ class minimum:
     """
 
     def forward(xp, input: Array, other: Array):
-        refuse_complex("minimum", input)
+        require_kind("minimum_cpu", input, "fib")
         return xp.minimum(input, other)
 
     def vjp_input(F, grad, input, other):
@@ -79,7 +79,7 @@ class fmax:
     """
 
     def forward(xp, input: Array, other: Array):
-        refuse_complex("fmax", input)
+        require_kind("fmax_cpu", input, "fib")
         return xp.fmax(input, other)
 
     def vjp_input(F, grad, input, other):
@@ -99,7 +99,7 @@ class fmin:
     """
 
     def forward(xp, input: Array, other: Array):
-        refuse_complex("fmin", input)
+        require_kind("fmin_cpu", input, "fib")
         return xp.fmin(input, other)
 
     def vjp_input(F, grad, input, other):
@@ -119,7 +119,7 @@ def bounded(xp, input, min, max):
     "order, max wins."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    refuse_complex("clamp", input)
+    require_kind("clamp_cpu", input, "fib")
     if min is not None:
         input = xp.maximum(input, min)
     return input if max is None else xp.minimum(input, max)
@@ -243,6 +243,7 @@ class copysign:
     """
 
     def forward(xp, input: Array, other: Array):
+        require_kind("copysign_cpu", input, "f")
         return xp.copysign(input, other)
 
     def vjp_input(F, grad, input, result):
@@ -262,6 +263,7 @@ class logaddexp:
     """
 
     def forward(xp, input: Array, other: Array):
+        require_kind("logaddexp_cpu", input, "fc")
         if input.dtype.kind == "c":
             upper = xp.where(input.real >= other.real, input, other)
             return xp.log(xp.exp(input - upper) + xp.exp(other - upper)) + upper
@@ -284,6 +286,7 @@ class logaddexp2:
     """
 
     def forward(xp, input: Array, other: Array):
+        require_kind("logaddexp2_cpu", input, "f")
         return xp.logaddexp2(input, other)
 
     def vjp_input(F, grad, input, other):
@@ -313,6 +316,12 @@ class heaviside:
             )
         return xp.where(input == 0, values, input > 0).astype(input.dtype)
 
+    def vjp_input(F, grad):
+        raise no_derivative("heaviside")
+
+    def vjp_values(F, grad):
+        raise no_derivative("heaviside")
+
 
 def ldexp_(input, other):
     """In-place form of `ldexp`."""
@@ -339,8 +348,7 @@ class nextafter:
     """
 
     def forward(xp, input: Array, other: Array):
-        if input.dtype.kind != "f":
-            raise RuntimeError(f"\"nextafter_cpu\" not implemented for '{input.dtype.name}'")
+        require_kind("nextafter_cpu", input, "f")
         return xp.nextafter(input, other)
 
     def vjp_input(F, grad, input, other):

@@ -44,7 +44,9 @@ class cat_:
         fitting = [a for a in tensors if a.ndim == ndim]
         if len(fitting) == 1:
             return fitting[0].copy()
-        return xp.concatenate(fitting, dim)
+        shape = list(fitting[0].shape)
+        shape[dim] = sum([a.shape[dim] for a in fitting])
+        return xp.concatenate(fitting, dim, out=xp.empty(shape, fitting[0].dtype))  # NumPy would choose the order
 
     def vjp_tensors(F, grad, needs, tensors_shape, dim):
         pieces, start, ndim = [], 0, max([len(s) for s in tensors_shape])
@@ -101,7 +103,8 @@ class stack_:
 
     def forward(xp, tensors: Arrays, dim=0):
         place = (slice(None),) * dim + (None,)
-        return xp.concatenate([a[place] for a in tensors], dim)
+        shape = (*tensors[0].shape[:dim], len(tensors), *tensors[0].shape[dim:])
+        return xp.concatenate([a[place] for a in tensors], dim, out=xp.empty(shape, tensors[0].dtype))
 
     def vjp_tensors(F, grad, needs, dim):
         return tuple([F.select(grad, dim, k) if need else None for k, need in enumerate(needs)])

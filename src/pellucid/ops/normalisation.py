@@ -31,7 +31,7 @@ def _normalised(xp, input, mean, rstd):
     return made
 
 
-@operator(module=None, name="normalised", node="NativeLayerNormBackward0")
+@operator(module=None, name="normalised", node="NativeLayerNormBackward0", fused=True)
 class normalised:
     """(input - mean) * rstd * weight + bias, where `mean` and `rstd` are the input's own over `dims`.
 

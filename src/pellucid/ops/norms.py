@@ -11,7 +11,7 @@ from pellucid.core.dtype import dtype_of
 from pellucid.ops.dims import all_dims, one_dim
 from pellucid.ops.reductions import added
 
-__all__ = ["cross", "dist", "norm"]
+__all__ = ["cross", "dist", "norm", "renorm"]
 
 
 def _norm(xp, array: np.ndarray, order: float, dim: tuple, keepdim: bool):
@@ -129,6 +129,34 @@ def norm(input, p="fro", dim=None, keepdim: bool = False, out=None, dtype=None):
 def dist(input, other, p=2):
     """The p-norm of the difference of two tensors that broadcast. Returns a number as a 0-d tensor."""
     return norm_kernel(input - other, p, None, False)
+
+
+def renorm_(input, p: float, dim: int, maxnorm: float):
+    """In-place form of `renorm`."""
+    return input.mul_(_shrinkage(input, p, dim, maxnorm))
+
+
+def _shrinkage(input, p: float, dim: int, maxnorm: float):
+    """The factor for each slice: one where its norm is small enough."""
+    if p <= 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported: p is {p}")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    dim = one_dim(dim, input.ndim)
+    size = norm_kernel(input, p, tuple(d for d in range(input.ndim) if d != dim), True)
+    return (maxnorm / (size + 1e-7)).where(size > maxnorm, 1.0)
+
+
+@composite(method=True, inplace=renorm_)
+def renorm(input, p: float, dim: int, maxnorm: float, *, out=None):
+    """The tensor with each slice along `dim` scaled down to a p-norm of at most `maxnorm`.
+
+    Raises:
+        RuntimeError: p is not positive, maxnorm is negative, or fewer than two dimensions.
+    """
+    return input.mul(_shrinkage(input, p, dim, maxnorm), out=out)
 
 
 # --- cross product ---------------------------------------------------------------------------------------------------

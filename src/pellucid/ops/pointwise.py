@@ -10,8 +10,9 @@ import math
 
 import numpy as np
 
-from pellucid.autograd.operator import Array, Promote, operator
+from pellucid.autograd.operator import Array, Index, Promote, operator
 from pellucid.autograd.samples import unary
+from pellucid.ops.checks import require_kind
 
 __all__ = ["abs", "absolute", "ceil", "deg2rad", "exp", "exp2", "expm1", "fix", "floor", "frac", "log", "log1p",
            "log2", "log10", "nan_to_num", "rad2deg", "reciprocal", "round", "rsqrt", "sgn", "sign", "sqrt", "trunc"]
@@ -193,6 +194,7 @@ class abs:
     """
 
     def forward(xp, input: Array):
+        require_kind("abs_cpu", input, "fci")
         return xp.absolute(input)
 
     def vjp_input(F, grad, input):
@@ -267,7 +269,7 @@ class sign:
 
     def forward(xp, input: Array):
         if input.dtype.kind == "c":
-            raise RuntimeError("Unlike NumPy, torch.sign doesn't operate on complex tensors, use torch.sgn instead")
+            raise NotImplementedError("Unlike NumPy, torch.sign doesn't operate on complex tensors, use torch.sgn instead")
         return xp.sign(input) if input.dtype.kind != "b" else input.copy()
 
     def vjp_input(F, grad):
@@ -280,11 +282,9 @@ class sign:
 
 
 def rounded(name: str, function, array: np.ndarray) -> np.ndarray:
-    """Apply a rounding function; integers are already whole. RuntimeError for complex numbers and bools."""
-    if array.dtype.kind in "cb":
-        kind = "Bool" if array.dtype.kind == "b" else "ComplexDouble" if array.itemsize == 16 else "ComplexFloat"
-        raise RuntimeError(f"\"{name}_cpu\" not implemented for '{kind}'")
-    return array.copy() if array.dtype.kind in "iu" else function(array)
+    """Apply a rounding function; integers are already whole. NotImplementedError for complex numbers and bools."""
+    require_kind(f"{name}_cpu", array, "fi")
+    return function(array) if array.dtype.kind == "f" else array.copy()
 
 
 @operator(**step, ufunc=np.floor)
@@ -343,11 +343,7 @@ class frac:
     """
 
     def forward(xp, input: Array):
-        if input.dtype.kind != "f":
-            raise RuntimeError(
-                f"\"frac_cpu\" not implemented for '{input.dtype.name}': frac takes a floating-point "
-                "tensor"
-            )
+        require_kind("frac_cpu", input, "f")
         return input - xp.trunc(input)
 
     def vjp_input(F, grad):
@@ -366,8 +362,7 @@ class round:
     def forward(xp, input: Array, *, decimals: int = 0):
         if decimals == 0:
             return rounded("round", xp.rint, input)
-        if input.dtype.kind in "iub":
-            raise RuntimeError(f"\"round_cpu\" not implemented for '{input.dtype.name}' with decimals={decimals}")
+        require_kind("round_cpu", input, "f")
         ten = input.dtype.type(10.0 ** math.fabs(decimals))
         return xp.rint(input * ten) / ten if decimals > 0 else xp.rint(input / ten) * ten
 
@@ -432,6 +427,41 @@ class nan_to_num:
         return F.where(F.isfinite(input), grad, 0)
 
     samples = unary()
+
+
+@operator(method=True, outputs=("mantissa", "exponent"), constant=("exponent",), exact=True)
+class frexp:
+    """Each element as mantissa * 2^exponent, the mantissa in [0.5, 1) or its negative, or zero.
+
+    input: [*S], floating-point. Returns the pair (mantissa, exponent), the exponent as int32.
+    Raises: RuntimeError for other dtypes.
+    """
+
+    def forward(xp, input: Array):
+        if input.dtype.kind != "f":
+            raise RuntimeError(f"torch.frexp() only supports floating-point dtypes: got {input.dtype.name}")
+        mantissa, exponent = xp.frexp(input)
+        return xp.asarray(mantissa), xp.asarray(exponent, np.int32)
+
+    def vjp_input(F, grad, exponent):
+        return F.times_power_of_two(grad, exponent)
+
+    samples = unary(0.3, 0.45)
+
+
+@operator(module=None)
+class times_power_of_two:
+    """input * 2^-exponent, exactly."""
+
+    def forward(xp, input: Array, exponent: Index):
+        return xp.ldexp(input, -exponent)
+
+    def vjp_input(F, grad, exponent):
+        return F.times_power_of_two(grad, exponent)
+
+    def samples(make):
+        if make.dtype.kind == "f":
+            yield (make(3), make.integers(3)), {}
 
 
 absolute, fix = abs, trunc

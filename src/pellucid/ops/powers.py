@@ -9,6 +9,7 @@ from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary
 from pellucid.core.dtype import complex128, float64
 from pellucid.core.tensor import Tensor
+from pellucid.ops.checks import require_kind
 
 __all__ = ["float_power", "pow", "pow_", "square"]
 
@@ -99,7 +100,8 @@ class pow_tensor:
     """
 
     def forward(xp, input: Array, exponent: Array):
-        return integer_power(xp, input, exponent) if input.dtype.kind in "iub" else xp.power(input, exponent)
+        require_kind("pow_cpu", input, "fci")
+        return integer_power(xp, input, exponent) if input.dtype.kind in "iu" else xp.power(input, exponent)
 
     def vjp_input(F, grad, input, exponent):
         return F.where(exponent == 0, 0, grad * (exponent * F.pow_tensor(input, exponent - 1)))

@@ -11,14 +11,9 @@ from pellucid.autograd.call import inplace as write_in_place
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
 from pellucid.autograd.samples import unary
 from pellucid.core.tensor import Tensor
+from pellucid.ops.checks import require_kind
 
 __all__ = ["hardshrink", "prelu", "relu", "rrelu", "threshold"]
-
-
-def require_floating(name: str, array: np.ndarray) -> None:
-    """RuntimeError for an array that is not floating-point."""
-    if array.dtype.kind != "f":
-        raise RuntimeError(f"\"{name}\" not implemented for '{array.dtype.name}': it takes a floating-point tensor")
 
 
 def run(function, input, attributes: tuple, inplace: bool):
@@ -124,8 +119,7 @@ class relu:
     def forward(xp, input: Array):
         if input.dtype.kind == "b":
             raise RuntimeError("Boolean inputs not supported for relu")
-        if input.dtype.kind == "c":
-            raise RuntimeError("\"clamp_min_scalar_cpu\" not implemented for complex numbers: relu takes a real tensor")
+        require_kind("clamp_min_scalar_cpu", input, "fi")
         return xp.maximum(input, 0)
 
     def vjp_input(F, grad, result):
@@ -145,8 +139,7 @@ class hardtanh_kernel:
     """Each element between two numbers; the gradient is zero on them and outside."""
 
     def forward(xp, input: Array, min_val: float, max_val: float):
-        if input.dtype.kind in "bc":
-            raise RuntimeError(f"\"hardtanh_cpu\" not implemented for '{input.dtype.name}': it takes a real tensor")
+        require_kind("hardtanh_cpu", input, "fi")
         if input.dtype.kind == "u" and min(min_val, max_val) < 0:
             raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
         kind = input.dtype.type
@@ -182,7 +175,7 @@ class leaky_kernel:
     """x for positive x, negative_slope * x for the others."""
 
     def forward(xp, input: Array, negative_slope: float):
-        require_floating("leaky_relu_cpu", input)
+        require_kind("leaky_relu_cpu", input, "f")
         if 0 < negative_slope <= 1:
             return xp.maximum(input, input * negative_slope)
         return xp.where(input > 0, input, input * negative_slope)
@@ -284,8 +277,7 @@ class threshold_kernel:
     """x where it is over the threshold, `value` elsewhere."""
 
     def forward(xp, input: Array, threshold: float, value: float):
-        if input.dtype.kind in "bc":
-            raise RuntimeError(f"\"threshold_cpu\" not implemented for '{input.dtype.name}': it takes a real tensor")
+        require_kind("threshold_cpu", input, "fi")
         return xp.where(input <= threshold, xp.asarray(value).astype(input.dtype), input)
 
     def vjp_input(F, grad, input, threshold):
@@ -331,7 +323,7 @@ class hardsigmoid_kernel:
     """(x + 3) / 6 between 0 and 1."""
 
     def forward(xp, input: Array):
-        require_floating("hardsigmoid", input)
+        require_kind("hardsigmoid", input, "f")
         return xp.minimum(xp.maximum(input + 3, 0), 6) / 6
 
     def vjp_input(F, grad, input):
@@ -351,7 +343,7 @@ class hardswish_kernel:
     """x times `hardsigmoid` of x."""
 
     def forward(xp, input: Array):
-        require_floating("hardswish", input)
+        require_kind("hardswish", input, "f")
         return input * xp.minimum(xp.maximum(input + 3, 0), 6) / 6
 
     def vjp_input(F, grad, input):
@@ -375,7 +367,7 @@ class hardshrink:
     """
 
     def forward(xp, input: Array, lambd: float = 0.5):
-        require_floating("hardshrink_cpu", input)
+        require_kind("hardshrink_cpu", input, "f")
         return xp.where((input >= -lambd) & (input <= lambd), 0, input)
 
     def vjp_input(F, grad, input, lambd):
@@ -393,7 +385,7 @@ class softshrink:
     """
 
     def forward(xp, input: Array, lambd: float = 0.5):
-        require_floating("softshrink_cpu", input)
+        require_kind("softshrink_cpu", input, "f")
         if lambd < 0:
             raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
         return xp.where(input > lambd, input - lambd, xp.where(input < -lambd, input + lambd, input * 0))

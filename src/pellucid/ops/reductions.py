@@ -238,8 +238,8 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     Raises:
         RuntimeError: integers or bools.
     """
-    if not (input.is_floating_point() or input.is_complex()):
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}")
+    if not input.is_floating_point():
+        raise RuntimeError(f"nanmean(): expected input to have floating point dtype but got {input.dtype}")
     total = sum(nan_as_zero(_cast(input, dtype)), dim, keepdim)
     count = sum(input.isnan().logical_not(), dim, keepdim)
     return total.div(count, out=out)

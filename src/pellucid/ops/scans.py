@@ -9,11 +9,13 @@ import numpy as np
 
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, composite, operator
-from pellucid.ops.comparison import refuse_complex
+from pellucid.autograd.operator import tensors as F
+from pellucid.core.tensor import Tensor
+from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import one_dim
 
-__all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "logcumsumexp", "trapezoid",
-           "trapz"]
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "gradient", "logcumsumexp",
+           "trapezoid", "trapz"]
 
 
 def scanned(xp, ufunc, input: np.ndarray, dim: int, backwards: bool = False) -> np.ndarray:
@@ -216,8 +218,7 @@ class logcumsumexp:
         return along(input, dim)
 
     def forward(xp, input: Array, dim: int):
-        if input.dtype.kind not in "fc":
-            raise RuntimeError(f"\"logcumsumexp_out_cpu\" not implemented for '{input.dtype.name}'")
+        require_kind("logcumsumexp_out_cpu", input, "fc")
         return _log_sums(xp, input, dim)
 
     def vjp_input(F, grad, input, result, dim):
@@ -265,7 +266,7 @@ class logcumsumexp_forth:
 
 def _running(xp, name: str, ufunc, input: np.ndarray, dim: int):
     """The extreme up to each element, and where it is: the latest of equal ones."""
-    refuse_complex(name, input)
+    require_kind(f"{name}_cpu", input, "fib")
     if not input.ndim:
         return input.copy(), xp.zeros((), np.int64)
     values = ufunc.accumulate(input, axis=dim)
@@ -325,8 +326,6 @@ class cummin:
 
 
 def _joined(input, prepend, append, dim: int):
-    from pellucid.autograd.operator import tensors as F
-
     parts = [t for t in (prepend, input, append) if t is not None]
     return input if len(parts) == 1 else F.cat(parts, dim)
 
@@ -404,6 +403,91 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim: int = -1):
     _check_spacing(y, x, dx)
     dim = one_dim(dim, y.ndim)
     return (_heights(y, dim) * _steps(y, x, 1 if dx is None else dx, dim)).cumsum(dim) / 2.0
+
+
+# --- slopes on a grid ------------------------------------------------------------------------------------------------
+
+
+def _grid(input, spacing, dim):
+    """The dimensions to differentiate along, and for each the distance of its points, or their coordinates."""
+    several = isinstance(dim, (tuple, list))
+    dims = list(range(input.ndim)) if dim is None else [one_dim(d, input.ndim) for d in (dim if several else [dim])]
+    if len(set(dims)) < len(dims):
+        raise RuntimeError(f"dim {dims} appears multiple times in the list of dims")
+    if isinstance(spacing, (tuple, list)):
+        if len(spacing) != len(dims):
+            raise RuntimeError(
+                "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal "
+                f"to {len(dims)}, "
+                f"but got a list of length {len(spacing)}"
+            )
+        return list(zip(dims, spacing, strict=True))
+    return [(d, spacing) for d in dims]
+
+
+def _slope(input, dim: int, step, edge_order: int):
+    """The slope along one dimension: central differences inside, one-sided ones of the given order at the ends."""
+    size = input.size(dim)
+    part = lambda start, count: input.narrow(dim, start, count)  # noqa: E731 (used nine times below)
+    if isinstance(step, Tensor):
+        shape = [-1 if d == dim else 1 for d in range(input.ndim)]
+        steps = diff(step.to(input.dtype) if step._array.dtype.kind in "iu" and input.is_floating_point() else step)
+        before, after = steps[:-1].reshape(shape), steps[1:].reshape(shape)
+        inside = (
+            part(0, size - 2) * (-after / (before * (before + after)))
+            + part(1, size - 2) * ((after - before) / (before * after))
+            + part(2, size - 2) * (before / (after * (before + after)))
+        )
+        first, last = (steps[0], steps[1 % len(steps)]), (steps[-1], steps[-min(2, len(steps))])
+    else:
+        inside = (part(2, size - 2) - part(0, size - 2)) / (2 * step)
+        first = last = (step, step)
+    if edge_order == 1:
+        start, end = (part(1, 1) - part(0, 1)) / first[0], (part(size - 1, 1) - part(size - 2, 1)) / last[0]
+    else:
+        start = _edge_slope(part(0, 1), part(1, 1), part(2, 1), *first)
+        end = -_edge_slope(part(size - 1, 1), part(size - 2, 1), part(size - 3, 1), *last)
+    return F.cat([start, inside, end], dim)
+
+
+def _edge_slope(at, beside, beyond, near, far):
+    """The slope at an end of the parabola through three points, `near` and `near + far` away."""
+    return (
+        at * (-(2 * near + far) / (near * (near + far)))
+        + beside * ((near + far) / (near * far))
+        + beyond * (-near / (far * (near + far)))
+    )
+
+
+@composite()
+def gradient(input, *, spacing=None, dim=None, edge_order: int = 1):
+    """The slopes of values on a grid along each dimension, by central differences: a tuple of tensors.
+
+    Args:
+        input: [*S].
+        spacing: the distance of the points (1 by default), or for each dimension its distance or a tensor of coordinates.
+        dim: the dimensions (all by default).
+        edge_order: 1 or 2, the order of the one-sided differences at the ends.
+
+    Raises:
+        RuntimeError: too few points, another order, dimensions named twice, spacing that does not fit.
+    """
+    if edge_order not in (1, 2):
+        raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2: got {edge_order}")
+    grid = _grid(input, 1 if spacing is None else spacing, dim)
+    for d, step in grid:
+        if input.size(d) < edge_order + 1:
+            raise RuntimeError(
+                f"torch.gradient expected each dimension size to be at least edge_order+1: dimension {d} "
+                f"has {input.size(d)}"
+            )
+        if isinstance(step, Tensor) and (step.ndim != 1 or step.numel() != input.size(d)):
+            raise RuntimeError(
+                "torch.gradient expected each element of the spacing list to be a 1-d tensor with as many "
+                "elements as the "
+                f"dimension: got {list(step.shape)} for dimension {d} of size {input.size(d)}"
+            )
+    return tuple(_slope(input, d, step, edge_order) for d, step in grid)
 
 
 trapz = trapezoid

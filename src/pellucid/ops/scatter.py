@@ -14,18 +14,20 @@ from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.accumulation import add_to, wrapped
 from pellucid.ops.dims import one_dim
 
-__all__ = ["argwhere", "gather", "index_add", "index_copy", "index_fill", "index_select", "masked_fill", "masked_scatter",
-           "masked_select", "nonzero", "put", "scatter", "scatter_add", "take", "take_along_dim"]  # fmt: skip
+__all__ = ["argwhere", "gather", "index_add", "index_copy", "index_fill", "index_select", "nonzero", "put",
+           "scatter", "scatter_add", "take", "take_along_dim"]  # fmt: skip
 
 
 # --- checks and places -------------------------------------------------------------------------------------------------
 
 
 def check_index(name: str, index: np.ndarray, size: int, dim: int) -> None:
-    """RuntimeError for an index of another type than int64 or int32, or outside [0, size)."""
+    """RuntimeError for an index of another type than int64 or int32, or outside [0, size). An empty one may be of any type."""
+    if not index.size:
+        return
     if index.dtype not in (np.int64, np.int32):
         raise RuntimeError(f"{name}(): Expected dtype int64 for index, got {index.dtype.name}")
-    if index.size and not (0 <= index.min() and index.max() < size):
+    if not (0 <= index.min() and index.max() < size):
         wrong = index[(index < 0) | (index >= size)].flat[0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
 
@@ -122,8 +124,10 @@ def _flat_places(index: np.ndarray, shape: tuple, dim: int) -> np.ndarray:
 @composite(method=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """`gather` with index and input broadcast against each other; without `dim`, of the elements in one row."""
+    if indices._array.dtype != np.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
-        return gather(input.reshape(-1), 0, indices.reshape(-1))
+        return gather(input.reshape(-1), 0, _counted(indices, input.numel()).reshape(-1))
     if input.dim() != indices.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -133,7 +137,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     shape = [max(a, b) if 0 not in (a, b) else 0 for a, b in zip(input.shape, indices.shape, strict=True)]
     for_input, for_index = list(shape), list(shape)
     for_input[dim], for_index[dim] = input.shape[dim], indices.shape[dim]
-    return gather(input.expand(for_input), dim, indices.expand(for_index))
+    return gather(input.expand(for_input), dim, _counted(indices, input.shape[dim]).expand(for_index))
+
+
+def _counted(indices: Tensor, size: int) -> Tensor:
+    """Indices with negative ones counted from the end."""
+    return wrap(wrapped(indices._array, size))
 
 
 def _index_vector(name: str, index: np.ndarray, size: int, dim: int) -> None:
@@ -194,15 +203,6 @@ def _added(whole: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -
     else:
         np.add.at(whole, (slice(None),) * dim + (index,), source)
     return whole
-
-
-@composite(method=True)
-def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where the mask holds, in one row; mask and input are broadcast against each other."""
-    if mask._array.dtype != np.bool_:
-        raise RuntimeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype}")
-    shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
-    return input.expand(shape)[mask.expand(shape)]
 
 
 @composite(method=True)
@@ -375,9 +375,10 @@ def scatter(input: Tensor, dim: int, index: Tensor, src=None, *, value=None, red
 
 def scatter_product(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """For each element the product of what `scatter(reduce="multiply")` multiplies it by; without a derivative."""
-    factors = np.ones_like(input._array)
-    np.multiply.at(factors, _places(index._array, dim), _corner(src._array, index._array.shape))
-    return wrap(factors)
+    factors = np.ones_like(input._array, shape=input._array.shape or (1,))
+    places = index._array if index._array.ndim else index._array.reshape(1)
+    np.multiply.at(factors, _places(places, dim), _corner(src._array, index._array.shape))
+    return wrap(factors.reshape(input._array.shape))
 
 
 def scatter_(self: Tensor, dim: int, index: Tensor, src=None, *, value=None, reduce: str | None = None) -> Tensor:
@@ -555,131 +556,7 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value) -> Tensor:
 Tensor.index_fill_ = index_fill_
 
 
-# --- masks -------------------------------------------------------------------------------------------------------------
-
-
-def _check_mask(mask: np.ndarray, name: str) -> None:
-    if mask.dtype != np.bool_:
-        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype.name}")
-
-
-@operator(module=None, name="masked_fill_number", node="MaskedFillBackward0")
-class masked_fill_number:
-    """`input` with one number where the mask holds; both are broadcast against each other."""
-
-    def forward(xp, input: Array, mask: Index, value):
-        _check_mask(mask, "masked_fill")
-        return xp.where(mask, xp.asarray(value).astype(input.dtype), input)
-
-    def vjp_input(F, grad, mask, input_shape):
-        return F.sum_to(F.masked_fill_number(grad, mask, 0), input_shape)
-
-    def samples(make):
-        yield (make(3, 4), make.mask(3, 4), 2.0), {}
-        yield (make(3, 1), make.mask(3, 4), 2.0), {}
-
-
-@operator(module=None)
-class sum_to:
-    """The operand summed over the dimensions along which `shape` was broadcast to its own."""
-
-    def forward(xp, input: Array, shape: tuple):
-        lead = input.ndim - len(shape)
-        axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape) if n == 1 and input.shape[i + lead] != 1)
-        return xp.array(input.sum(axis=axes, keepdims=True)).reshape(shape) if axes else input.reshape(shape).copy()
-
-    def vjp_input(F, grad, input_shape):
-        return F.expand(grad, input_shape)
-
-    def samples(make):
-        yield (make(3, 4), (3, 1)), {}
-
-
-@operator(module=None, name="masked_fill_tensor", node="MaskedFillBackward1")
-class masked_fill_tensor:
-    """`input` with the value of a 0-d tensor where the mask holds."""
-
-    def forward(xp, input: Array, mask: Index, value: Array):
-        _check_mask(mask, "masked_fill")
-        if value.ndim:
-            raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
-        return xp.where(mask, value.astype(input.dtype), input)
-
-    def vjp_input(F, grad, mask, input_shape):
-        return F.sum_to(F.masked_fill_number(grad, mask, 0), input_shape)
-
-    def vjp_value(F, grad, mask):
-        return F.sum_to(F.masked_fill_number(grad, F.logical_not(mask), 0), ())
-
-    def samples(make):
-        yield (make(3, 4), make.mask(3, 4), make()), {}
-
-
-@composite(method=True)
-def masked_fill(input: Tensor, mask: Tensor, value) -> Tensor:
-    """`input` with one number, or the value of a 0-d tensor, where the mask holds."""
-    return (masked_fill_tensor if isinstance(value, Tensor) else masked_fill_number)(input, mask, value)
-
-
-def masked_fill_(self: Tensor, mask: Tensor, value) -> Tensor:
-    """In-place form of `masked_fill`."""
-    return inplace((masked_fill_tensor if isinstance(value, Tensor) else masked_fill_number).operator, self, (mask, value))
-
-
-Tensor.masked_fill_ = masked_fill_
-
-
-@operator(method=True, inplace=True)
-class masked_scatter:
-    """`input` with the first elements of `source`, in order, where the mask holds."""
-
-    def forward(xp, input: Array, mask: Index, source: Array):
-        _check_mask(mask, "masked_scatter")
-        if source.dtype != input.dtype:
-            raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got "
-                               f"{input.dtype.name} and {source.dtype.name}")  # fmt: skip
-        shape = np.broadcast_shapes(input.shape, mask.shape)
-        places = xp.broadcast_to(mask, shape)
-        whole = xp.array(xp.broadcast_to(input, shape))
-        count = int(places.sum())
-        if source.size < count:
-            raise RuntimeError(f"masked_scatter: expected {count} elements in source, got {source.size}")
-        whole[places] = source.reshape(-1)[:count]
-        return whole
-
-    def vjp_input(F, grad, mask, input_shape):
-        return F.sum_to(F.masked_fill_number(grad, mask, 0), input_shape)
-
-    def vjp_source(F, grad, mask, source_shape):
-        return F.masked_scatter_backward(grad, mask, source_shape)
-
-    def samples(make):
-        yield (make(3, 4), make.mask(3, 4), make(12)), {}
-
-
-@operator(module=None)
-class masked_scatter_backward:
-    """The elements where the mask holds, in order, at the beginning of zeros of `shape`."""
-
-    def forward(xp, input: Array, mask: Index, shape: tuple):
-        taken = input[xp.broadcast_to(mask, input.shape)]
-        whole = xp.zeros(int(np.prod(shape)), input.dtype)
-        whole[: taken.size] = taken
-        return whole.reshape(shape)
-
-    def vjp_input(F, grad, mask, input_shape):
-        return F.masked_scatter(F.zeros_of(grad, input_shape), mask, grad)
-
-    def samples(make):
-        yield (make(3, 4), make.mask(3, 4), (12,)), {}
-
-
-@operator(module=None)
-class zeros_of:
-    """Zeros of a shape, in the operand's type."""
-
-    def forward(xp, input: Array, shape: tuple):
-        return xp.zeros(shape, input.dtype)
+# --- counted through the tensor as one row ----------------------------------------------------------------------------
 
 
 @composite(method=True)
@@ -696,10 +573,22 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype} and source.dtype = {source.dtype}")
     if index.numel() != source.numel():
         raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, index.numel() = {index.numel()}")
+    if not index.numel():
+        return self
+    if not self.numel():
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
+    raise_outside(index._array, self.numel())
     places = np.unravel_index(wrapped(index._array.reshape(-1), self.numel()), self._array.shape) if self.dim() else ()
     if not self.dim():
         return self.copy_(source.reshape(-1)[-1] if not accumulate else self + source.sum())
     return self.index_put_(tuple(wrap(p) for p in places), source.reshape(-1), accumulate)
+
+
+def raise_outside(index: np.ndarray, count: int) -> None:
+    """IndexError for a flat index outside [-count, count)."""
+    if not (-count <= index.min() and index.max() < count):
+        wrong = index[(index < -count) | (index >= count)].flat[0]
+        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {count} elements.")
 
 
 Tensor.put_ = put_

@@ -10,7 +10,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.core.tensor import Tensor
-from pellucid.ops.comparison import refuse_complex
+from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import all_dims, keyword_names, one_dim, reduced_shape, require_elements
 from pellucid.ops.extrema import maximum, minimum
 
@@ -115,7 +115,7 @@ class gather_ties:
 
 def _extreme(name: str, ufunc, input: np.ndarray, dim: tuple, keepdim: bool):
     """Reduce by maximum or minimum; the errors of complex numbers and of nothing to choose from."""
-    refuse_complex(name, input)
+    require_kind(f"{name}_cpu", input, "fib")
     require_elements(name, input, dim)
     return ufunc.reduce(input, axis=dim, keepdims=keepdim)
 
@@ -222,7 +222,7 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
 
 def _chosen(xp, name: str, input: np.ndarray, dim: int, keepdim: bool):
     """The extreme elements along one dimension and where they are."""
-    refuse_complex(name, input)
+    require_kind(f"{name}_cpu", input, "fib")
     if not input.ndim:
         return input.copy(), xp.zeros((), np.int64)
     require_elements(name, input, (dim,))
@@ -268,7 +268,7 @@ class min_dim:
 
 
 def _all_of(name: str, ufunc, input: np.ndarray):
-    refuse_complex(name, input)
+    require_kind(f"{name}_cpu", input, "fib")
     if not input.size:
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
@@ -344,9 +344,7 @@ def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keep
 
 
 def _where_extreme(xp, name: str, input: np.ndarray, dim: int | None, keepdim: bool):
-    refuse_complex(name, input)
-    if input.dtype.kind == "b":
-        raise RuntimeError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    require_kind(f"{name}_cpu", input, "fi")
     if dim is None and not input.size:
         raise IndexError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "

@@ -11,7 +11,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.comparison import refuse_complex
+from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import one_dim, require_elements
 from pellucid.ops.selection import taken, with_indices
 
@@ -46,7 +46,7 @@ class sort_kernel:
         return one_dim(dim, input.ndim), bool(descending)
 
     def forward(xp, input: Array, dim: int, descending: bool):
-        refuse_complex("sort", input)
+        require_kind("sort_cpu", input, "fib")
         if not input.ndim:
             return input.copy(), xp.zeros((), np.int64)
         indices = order(xp, input, dim, descending)
@@ -96,7 +96,7 @@ PARTITION = 1000  # from this many elements on the k largest are first set apart
 def _top(xp, input: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray:
     """Indices of the k largest (or smallest) elements along a dimension, in order."""
     size = input.shape[dim]
-    if size < PARTITION or 4 * k > size or input.dtype.kind == "b":
+    if size < PARTITION or 4 * k > size:
         return xp.take(order(xp, input, dim, largest), xp.arange(k), axis=dim)
     kept = xp.argpartition(input, size - k if largest else k - 1, axis=dim)
     kept = xp.take(kept, xp.arange(size - k, size) if largest else xp.arange(k), axis=dim)
@@ -115,7 +115,7 @@ class topk:
         return k, one_dim(dim, input.ndim), bool(largest), bool(sorted)
 
     def forward(xp, input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True):
-        refuse_complex("topk", input)
+        require_kind("topk_cpu", input, "fi")
         if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
             raise RuntimeError(
                 f"selected index k out of range: k is {k}, dimension {dim} has "
@@ -153,7 +153,7 @@ class kthvalue:
         return k, one_dim(dim, input.ndim), bool(keepdim)
 
     def forward(xp, input: Array, k: int, dim: int = -1, keepdim: bool = False):
-        refuse_complex("kthvalue", input)
+        require_kind("kthvalue_cpu", input, "fi")
         require_elements("kthvalue", input, (dim,) if input.ndim else ())
         if not 1 <= k <= (input.shape[dim] if input.ndim else 1):
             raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: k is {k}")
@@ -184,7 +184,7 @@ def _middle(xp, input: np.ndarray, dim: int, ignore_nan: bool) -> np.ndarray:
 
 
 def _median(xp, name: str, input: np.ndarray, dim: int, keepdim: bool, ignore_nan: bool):
-    refuse_complex(name, input)
+    require_kind(f"{name}_cpu", input, "fi")
     if not input.ndim:
         return input.copy(), xp.zeros((), np.int64)
     require_elements(name, input, (dim,))
@@ -224,7 +224,7 @@ class nanmedian_dim:
 
 
 def _overall(xp, name: str, input: np.ndarray, ignore_nan: bool):
-    refuse_complex(name, input)
+    require_kind(f"{name}_cpu", input, "fi")
     if not input.size:
         if input.dtype.kind == "f":
             return xp.asarray(xp.nan, input.dtype)
@@ -299,7 +299,7 @@ class mode:
         return one_dim(dim, input.ndim), bool(keepdim)
 
     def forward(xp, input: Array, dim: int = -1, keepdim: bool = False):
-        refuse_complex("mode", input)
+        require_kind("mode_cpu", input, "fib")
         if not input.ndim:
             return input.copy(), xp.zeros((), np.int64)
         require_elements("mode", input, (dim,))

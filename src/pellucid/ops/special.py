@@ -13,6 +13,7 @@ import numpy as np
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
+from pellucid.ops.checks import require_kind
 from pellucid.ops.powers import log_of
 
 __all__ = ["digamma", "erf", "erfc", "erfinv", "i0", "igamma", "igammac", "lgamma", "logit", "mvlgamma", "polygamma",
@@ -25,8 +26,7 @@ both = ("torch", "special")
 
 def scipy_special(name: str, *arrays: np.ndarray) -> np.ndarray:
     """A function of scipy.special, in the dtype of the last array."""
-    if arrays[-1].dtype.kind == "c":
-        raise RuntimeError(f"\"{name}\" not implemented for '{arrays[-1].dtype.name}'")
+    require_kind(f"{name}_cpu", arrays[-1], "f")
     module = importlib.import_module("scipy.special")  # slow import
     return np.asarray(getattr(module, name)(*arrays)).astype(arrays[-1].dtype, copy=False)
 
@@ -314,6 +314,7 @@ class logit:
     """
 
     def forward(xp, input: Array, eps: float | None = None):
+        require_kind("logit_cpu", input, "f")
         clamped = input if eps is None else xp.clip(input, eps, 1 - eps)
         return xp.log(clamped / (1 - clamped))
 
@@ -334,6 +335,7 @@ class xlogy:
     """
 
     def forward(xp, input: Array, other: Array):
+        require_kind("xlogy_cpu", input, "f")
         return xp.where((input == 0) & ~xp.isnan(other), 0, input * xp.log(other)).astype(input.dtype)
 
     def vjp_input(F, grad, input, other):

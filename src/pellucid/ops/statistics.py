@@ -13,7 +13,7 @@ from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.dims import all_dims, keyword_names, one_dim
 from pellucid.ops.reductions import added
 
-__all__ = ["nanquantile", "quantile", "std", "std_mean", "var", "var_mean"]
+__all__ = ["corrcoef", "cov", "nanquantile", "quantile", "std", "std_mean", "var", "var_mean"]
 
 
 # --- variance --------------------------------------------------------------------------------------------------------
@@ -276,3 +276,95 @@ def quantile(input, q, dim: int | None = None, keepdim: bool = False, *, interpo
 def nanquantile(input, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out=None):
     """The q-th quantiles of the elements that are not NaN; see `quantile`."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True, out)
+
+
+# --- covariance ------------------------------------------------------------------------------------------------------
+
+
+def _observations(name: str, input):
+    if input.ndim > 2:
+        raise RuntimeError(
+            f"{name}: expected input to have two or fewer dimensions but got an input with {input.ndim} "
+            "dimensions"
+        )
+    if input._array.dtype.kind == "b":
+        raise RuntimeError(f"{name}: bool dtype is not supported for input")
+    return input.reshape(1, -1) if input.ndim < 2 else input
+
+
+def _weights(name: str, weights, count: int, floating: bool) -> None:
+    """Check one kind of weights of the observations."""
+    if weights.ndim > 1:
+        raise RuntimeError(
+            f"cov: expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} "
+            "dimensions"
+        )
+    if (weights._array.dtype.kind == "f") != floating:
+        raise RuntimeError(
+            f"cov: expected {name} to have {'floating point' if floating else 'integral'} dtype but got "
+            f"{weights.dtype}"
+        )
+    if weights.numel() != count:
+        raise RuntimeError(
+            f"cov: expected {name} to have the same numel as there are observations in the input but got "
+            f"{weights.numel()} != {count}"
+        )
+    if (weights._array < 0).any():
+        raise RuntimeError(f"cov: {name} cannot be negative")
+
+
+@composite(method=True)
+def cov(input, *, correction: int = 1, fweights=None, aweights=None):
+    """The covariance matrix of variables (rows) observed several times (columns).
+
+    Args:
+        input: [V, N] or [N], no bools.
+        correction: how much less than the (weighted) count to divide by.
+        fweights: [N], integers: how often each observation was made.
+        aweights: [N], floats: how much each observation counts.
+
+    Raises:
+        RuntimeError: shapes or dtypes that do not fit, negative weights.
+    """
+    rows = _observations("cov", input)
+    count = rows.size(1)
+    weights = None
+    for name, given, floating in (("fweights", fweights, False), ("aweights", aweights, True)):
+        if given is not None:
+            _weights(name, given, count, floating)
+            weights = given if weights is None else weights * given
+    total = count if weights is None else weights.sum()
+    if weights is not None and count and not total._array:
+        raise RuntimeError("cov: weights sum to zero, can't be normalized")
+    weighted = rows if weights is None else rows * weights
+    centre = weighted.sum(1) / total
+    if weights is not None and aweights is not None and correction != 0:
+        norm = total - correction * (weights * aweights).sum() / total
+    else:
+        norm = total - correction
+    distance = rows - centre.unsqueeze(1)
+    other = distance.conj() if weights is None else (distance * weights).conj()
+    norm = norm.clamp(0) if isinstance(norm, Tensor) else max(norm, 0)
+    return (distance @ other.transpose(0, 1) / norm).squeeze()
+
+
+@composite(method=True)
+def corrcoef(input):
+    """The matrix of Pearson's correlation coefficients of variables (rows) observed several times (columns).
+
+    input: [V, N] or [N]. Returns [V, V], or a 0-d tensor for one variable.
+    """
+    _observations("corrcoef", input)
+    together = cov(input)
+    if not together.ndim:
+        return together / together
+    spread = together.diagonal().sqrt()
+    scaled = together / spread.unsqueeze(1) / spread.unsqueeze(0)
+    if scaled.is_complex():
+        return complex_clip(scaled)
+    return scaled.clip(-1, 1)
+
+
+def complex_clip(value):
+    """Both parts brought between -1 and 1."""
+    return F.complex(value.real.clip(-1, 1), value.imag.clip(-1, 1))

@@ -8,6 +8,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Promote, operator
 from pellucid.autograd.samples import binary, unary
+from pellucid.ops.checks import require_kind
 
 __all__ = ["acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh",
            "atan", "atan2", "atanh", "cos", "cosh", "hypot", "sin", "sinc", "sinh", "tan", "tanh"]
@@ -233,6 +234,7 @@ class atan2:
     """
 
     def forward(xp, input: Array, other: Array):
+        require_kind("atan2_cpu", input, "f")
         return xp.arctan2(input, other)
 
     def vjp_input(F, grad, input, other):
@@ -252,10 +254,7 @@ class hypot:
     """
 
     def forward(xp, input: Array, other: Array):
-        if input.dtype.kind != "f":
-            raise RuntimeError(
-                f"\"hypot_cpu\" not implemented for '{input.dtype.name}': it takes floating-point tensors"
-            )
+        require_kind("hypot_cpu", input, "f")
         return xp.hypot(input, other)
 
     def vjp_input(F, grad, input, result):

@@ -1,0 +1,193 @@
+"""Scattering with a reduction: `scatter_reduce` and `index_reduce`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pellucid.autograd.call import inplace
+from pellucid.autograd.operator import Array, Index, composite, operator
+from pellucid.core.dtype import dtype_of
+from pellucid.core.tensor import Tensor
+from pellucid.ops.geometry import canonical_dim
+from pellucid.ops.scatter import _check_shapes, _corner, _places, check_index
+
+__all__ = ["index_reduce", "scatter_reduce"]
+
+UFUNCS = {"sum": np.add, "prod": np.multiply, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
+
+
+def _neutral(reduce: str, kind: np.dtype):
+    """What leaves the reduction's other operand unchanged."""
+    if reduce in ("sum", "mean"):
+        return 0
+    if reduce == "prod":
+        return 1
+    if kind.kind == "b":
+        return reduce == "amin"
+    limits = np.iinfo(kind) if kind.kind in "iu" else None
+    if reduce == "amax":
+        return -np.inf if limits is None else limits.min
+    return np.inf if limits is None else limits.max
+
+
+def _at(array: np.ndarray, index: np.ndarray, dim: int):
+    """Where the elements of an index lie in an array, both of at least one dimension."""
+    return _places(index if index.ndim else index.reshape(1), dim)
+
+
+def _reduced(xp, input: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, reduce: str, include_self: bool) -> np.ndarray:
+    """The forward of `scatter_reduce`."""
+    result = xp.array(input, order="C")
+    whole = result if result.ndim else result.reshape(1)
+    if not index.size:
+        return result
+    places, values = _at(whole, index, dim), _corner(src, index.shape)
+    if not include_self:
+        whole[places] = _neutral(reduce, whole.dtype)
+    with np.errstate(all="ignore"):
+        UFUNCS[reduce].at(whole, places, values)
+        if reduce == "mean":
+            count = xp.full(whole.shape, int(include_self), np.int64)
+            np.add.at(count, places, 1)
+            count = xp.maximum(count, 1)
+            whole[...] = whole // count if whole.dtype.kind in "iub" else whole / count.astype(whole.real.dtype)
+    return result
+
+
+@operator(module=None, name="scatter_reduce", node="ScatterReduceBackward0", holomorphic=False)
+class scatter_reduce_:
+    """The raw form of `scatter_reduce`."""
+
+    def canonical(input, dim: int, index, src, reduce: str, include_self: bool = True):
+        if reduce not in UFUNCS:
+            raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+        dim = canonical_dim(dim, input.ndim)
+        _check_shapes("scatter", input, dim, index, src)
+        if index.size:
+            check_index("scatter", index, input.shape[dim] if input.ndim else 1, dim)
+        if src.dtype != input.dtype:
+            raise RuntimeError(
+                f"scatter(): Expected self.dtype to be equal to src.dtype, got {dtype_of(input.dtype)} and {dtype_of(src.dtype)}"
+            )
+        return dim, reduce, include_self
+
+    def forward(xp, input: Array, dim: int, index: Index, src: Array, reduce: str, include_self: bool = True):
+        return _reduced(xp, input, dim, index, src, reduce, include_self)
+
+    def vjp(F, grad, needs, input, index, src, result, dim, reduce, include_self):
+        form = _product if reduce == "prod" else _extreme if reduce in ("amax", "amin") else _total
+        for_input, for_src = form(F, grad, input, dim, index, src, result, reduce, include_self)
+        if not include_self:
+            for_input = F.scatter_value(for_input, dim, index, 0)
+        if tuple(src.shape) != tuple(index.shape):
+            for_src = F.basic_backward(for_src, tuple(src.shape), tuple([slice(0, n) for n in index.shape]))
+        return for_input if needs[0] else None, for_src if needs[1] else None
+
+    def samples(make):
+        index = np.array([[0, 1, 0], [2, 0, 1]])
+        for reduce in ("sum", "prod", "mean", "amax", "amin"):
+            yield (make.distinct(3, 3), 0, index, make.distinct(2, 3, gap=0.17), reduce, True), {}
+            yield (make.distinct(3, 3), 0, index, make.distinct(2, 3, gap=0.17), reduce, False), {}
+
+
+def _total(F, grad, input, dim, index, src, result, reduce, include_self):
+    """Sums and means: every element has the same share."""
+    if reduce == "mean":
+        grad = grad / F.scatter_counts(grad, dim, index, include_self)
+    return grad, F.gather(grad, dim, index)
+
+
+def _product(F, grad, input, dim, index, src, result, reduce, include_self):
+    """Products: the product of the others. A single zero among the factors is looked at on its own."""
+    src = _part(src, index)
+    no_zero = F.where(input == 0, 1, input)
+    others = F.scatter_reduce(no_zero, dim, index, src, "prod", include_self)
+    for_input = grad * others / no_zero
+    zeros = F.where(src == 0, 1.0 + 0 * src, 0)
+    count = F.gather(F.scatter_add(0 * input, dim, index, zeros), dim, index)
+    single = (src == 0) & (count == 1)
+    without = F.scatter_reduce(input, dim, index, F.where(single, 1, src), "prod", include_self)
+    shared = F.gather(grad * result, dim, index) / F.where(src == 0, 1, src)
+    return for_input, F.where(single, F.gather(grad * without, dim, index), shared)
+
+
+def _extreme(F, grad, input, dim, index, src, result, reduce, include_self):
+    """Largest and smallest: those that equal the result share its gradient."""
+    src = _part(src, index)
+    one = 0 * grad + 1
+    own = F.where(input == result, one, 0)
+    theirs = F.where(src == F.gather(result, dim, index), 1 + 0 * F.gather(one, dim, index), 0)
+    count = F.scatter_add(own, dim, index, theirs)
+    share = grad / F.where(count == 0, 1, count)
+    return F.where(input == result, share, 0), F.where(src == F.gather(result, dim, index), F.gather(share, dim, index), 0)
+
+
+def _part(src, index):
+    """The part of the source that the index covers."""
+    return src if tuple(src.shape) == tuple(index.shape) else src[tuple([slice(0, n) for n in index.shape])]
+
+
+@operator(module=None)
+class scatter_counts:
+    """How many values meet in each element of a scatter into a tensor like `input`, at least 1."""
+
+    def forward(xp, input: Array, dim: int, index: Index, include_self: bool):
+        count = xp.full(input.shape, int(include_self), input.dtype)
+        if index.size:
+            whole = count if count.ndim else count.reshape(1)
+            np.add.at(whole, _at(whole, index, dim), 1)
+        return xp.maximum(count.real, 1)
+
+
+@composite(method=True)
+def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+    """`input` with the elements of `src` that fall on one place reduced: "sum", "prod", "mean", "amax" or "amin".
+
+    input, index, src: as many dimensions each; index: int64, no larger than src.
+    include_self: whether the tensor's own element takes part. RuntimeError for what does not fit.
+    """
+    return scatter_reduce_(input, dim, index, src, reduce, include_self)
+
+
+def scatter_reduce_inplace(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+    """In-place form of `scatter_reduce`."""
+    return inplace(scatter_reduce_.operator, self, (dim, index, src, reduce, include_self))
+
+
+Tensor.scatter_reduce_ = scatter_reduce_inplace
+
+
+def _as_scatter(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str):
+    """The index of `index_reduce` in the shape of its source, checked."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    array, values = index._array, source._array
+    if array.ndim > 1:
+        raise IndexError(f"index_reduce_(): Index is supposed to be a vector, but got dim: {array.ndim} with type: {index.dtype}")
+    if array.dtype not in (np.int64, np.int32):
+        raise RuntimeError(f"index_reduce_(): Expected dtype int32/int64 for index but got: {index.dtype}")
+    if values.dtype != input._array.dtype:
+        raise RuntimeError(f"index_reduce_(): self and source expected to have the same dtype, but got (self) {input.dtype} and (source) {source.dtype}")
+    dim = canonical_dim(dim, input._array.ndim)
+    if (values.shape[dim] if values.ndim else 1) != array.size:
+        raise IndexError(f"index_reduce_(): Number of indices ({array.size}) should be equal to source.size(dim): ({values.shape[dim] if values.ndim else 1}), for dim: {dim}")
+    shape = [1] * values.ndim
+    if shape:
+        shape[dim] = array.size
+    return dim, index.view(shape).expand(values.shape)
+
+
+@composite(method=True)
+def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+    """`input` with the slices of `source` that fall on one index reduced: "prod", "mean", "amax" or "amin"."""
+    dim, places = _as_scatter(input, dim, index, source, reduce)
+    return scatter_reduce_(input, dim, places, source, reduce, include_self)
+
+
+def index_reduce_(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+    """In-place form of `index_reduce`."""
+    dim, places = _as_scatter(self, dim, index, source, reduce)
+    return inplace(scatter_reduce_.operator, self, (dim, places, source, reduce, include_self))
+
+
+Tensor.index_reduce_ = index_reduce_
