@@ -13,6 +13,8 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null \
 	&& echo "$$python" && break; done)
 BIN := .venv/bin
+# Imports of NumPy and SciPy without kept byte code would be compiled anew in every process.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 # One thread each for NumPy's matrix library: the tests run one process a core, and their arrays are small.

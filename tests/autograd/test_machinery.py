@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import pellucid
-from pellucid.autograd.operator import Array, Promote, operator
 from pellucid.autograd.declaration import OPERATORS, Operator
+from pellucid.autograd.operator import Array, Promote, operator
 from pellucid.core.sites import Site
 
 

@@ -351,7 +351,6 @@ ATTRIBUTES = {
     "sum(0, keepdim)": (lambda x: x.sum(0, keepdim=True), "_saved_keepdim", True),
     "transpose": (lambda x: x.transpose(0, 1), "_saved_dim1", 1),
     "select": (lambda x: x.select(0, 1), "_saved_index", 1),
-    "slice": (lambda x: x[:, 0:1], "_saved_end", 1),
 }
 
 

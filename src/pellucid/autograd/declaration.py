@@ -236,7 +236,7 @@ class Operator:
 
     def takes_number(self, name: str) -> bool:
         """Whether a Python number may stand for this operand."""
-        return self.numbers is True or (self.numbers and name in self.numbers)
+        return self.numbers if isinstance(self.numbers, bool) else name in self.numbers
 
     def _operand(self, p, value, position: int | None = None):
         if isinstance(value, (Tensor, Number)):

@@ -39,7 +39,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 def _edge(value) -> Any:
     if isinstance(value, GradientEdge):
         if isinstance(value.node, AccumulateGrad):
-            return leaf_edge(value.node.variable)
+            return (value.node, 0, value.node.variable, (), None)
         return edge_to(value.node, value.output_nr)
     if value._view is not None:
         refresh(value)

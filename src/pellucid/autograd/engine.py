@@ -196,7 +196,7 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
     pending: dict = {}  # node -> gradient of its result, or a list of them for a node with several outputs
     owned: set = set()  # nodes whose pending gradient nobody else holds
     ready: list[Any] = []  # heap of (-sequence, id, edge)
-    following = None  # the node to run next, where it is known without the heap
+    following: Any = None  # the node to run next, where it is known without the heap
     if len(roots) == 1:
         following = roots[0]
         if grads[0] is not None:
@@ -228,7 +228,7 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
         elif tensors:
             outputs = node.apply_tensors(grad, edges, keep)
         else:
-            outputs = apply(node, grad, edges, keep)
+            outputs = apply(node, grad, edges, keep)  # pyright: ignore[reportOptionalCall]
         if special:
             outputs = _after(task, node, grad, outputs)
         for edge, output in zip(edges if needed is None else node.edges, outputs):  # noqa: B905 (one for each edge)
@@ -320,9 +320,10 @@ def _before(task, node, kind: Any, grad: Any, captures, captured, owned):
     """Tensor hooks, captures, node pre-hooks: everything that comes before a node's own formula."""
     extra = node.extra
     is_leaf = kind is not None and kind is not MULTI
+    leaf: Any = kind
     if is_leaf:
-        if kind._rare.watched and kind._rare.hooks:
-            grad, owned = run_leaf_hooks(task, kind, grad), False
+        if leaf._rare.watched and leaf._rare.hooks:
+            grad, owned = run_leaf_hooks(task, leaf, grad), False
     elif extra is not None and (extra.tensor_hooks or extra.retain):
         grad = run_tensor_hooks(task, node, grad)
     wanted = captures.get(node)
@@ -336,7 +337,7 @@ def _before(task, node, kind: Any, grad: Any, captures, captured, owned):
     if not is_leaf:
         return grad
     if grad is not None:
-        _accumulate(task, kind, grad, owned and wanted is None)
+        _accumulate(task, leaf, grad, owned and wanted is None)
     if extra is not None and extra.post_hooks:
         run_post_hooks(task, node, (grad,), ())
     return STOP

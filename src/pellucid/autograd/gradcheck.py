@@ -7,6 +7,7 @@ Complex inputs follow PyTorch's convention: the gradient is with respect to the 
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -87,9 +88,9 @@ def _check_constant(func, inputs, wanted, eps: float, atol: float) -> None:
                 raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
-def _real_parts(value) -> np.ndarray:
+def _real_parts(array) -> np.ndarray:
     """A complex array as its real and imaginary parts, flattened."""
-    value = np.asarray(value).reshape(-1)
+    value: Any = np.asarray(array).reshape(-1)
     return np.stack([value.real, value.imag], 1).reshape(-1) if value.dtype.kind == "c" else value
 
 

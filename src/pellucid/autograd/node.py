@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pellucid.autograd.hooks import RemovableHandle, add_hook
+from pellucid.core.dtype import dtype as element_type
+from pellucid.core.dtype import dtype_of
 from pellucid.core.sites import Site
 
 if TYPE_CHECKING:
@@ -65,6 +67,18 @@ class Extra:
 
     def __del__(self):
         hooked.count -= 1
+
+
+class Fact(NamedTuple):
+    """Shape and dtype of a result."""
+
+    shape: tuple
+    numpy_dtype: np.dtype
+
+    @property
+    def dtype(self) -> element_type:
+        """The element type."""
+        return dtype_of(self.numpy_dtype)
 
 
 class Node:
@@ -126,6 +140,11 @@ class Node:
     def metadata(self) -> dict:
         """A dictionary for the user's own notes."""
         return extra(self).metadata
+
+    @property
+    def _input_metadata(self) -> tuple:
+        """Shape and dtype of each output, where the node keeps them: nodes with several outputs do."""
+        return tuple(Fact(*fact) for fact in getattr(self, "facts", ()))
 
     @property
     def site(self) -> Site | None:
@@ -246,6 +265,7 @@ class Adjust:
     def after(self, grads: tuple) -> tuple:
         """The formulas' results as the inputs want them."""
         done = []
+        grad: Any
         for grad, shape, dtype in zip(grads, self.shapes, self.dtypes, strict=True):
             if grad is not None:
                 if self.conjugate:
@@ -267,8 +287,6 @@ class Adjust:
 
     def after_tensors(self, grads: tuple) -> tuple:
         """`after`, on tensors."""
-        from pellucid.core.dtype import dtype_of
-
         done = []
         for grad, shape, dtype in zip(grads, self.shapes, self.dtypes, strict=True):
             if grad is not None:

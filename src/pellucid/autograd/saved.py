@@ -6,6 +6,8 @@ each stands the version it had; a later in-place write is found when the value i
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pellucid.autograd.node import FREED, AccumulateGrad, Node, edge_to, next_sequence
@@ -285,7 +287,8 @@ class SavedTensor:
         if not (callable(pack_hook) and callable(unpack_hook)):
             raise TypeError("register_hooks(): expected two callables, pack_hook and unpack_hook")
         is_result = not isinstance(value, (Tensor, Number))
-        packed = _pack(wrap(value) if is_result else value, (pack_hook, unpack_hook), is_result)
+        kept: Any = wrap(value) if is_result else value
+        packed = _pack(kept, (pack_hook, unpack_hook), is_result)
         setattr(self.node, self.slot, packed)
 
 

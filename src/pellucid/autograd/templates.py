@@ -17,7 +17,7 @@ import types
 
 import numpy as np
 
-from pellucid.autograd import call, declaration
+from pellucid.autograd import call, declaration, lists
 from pellucid.autograd.declaration import Operator, wanted
 from pellucid.autograd.node import FREED, Adjust, Node, leaf_edge, next_sequence
 from pellucid.autograd.saved import Packed, linked, stale, unpack_input, unpack_result
@@ -53,7 +53,7 @@ SCOPE = {
     "modes": modes, "RECORD": RECORD, "hush": hush, "speak": speak, "getframe": sys._getframe, "outside": outside,
     "caller": caller, "next_sequence": next_sequence, "leaf_edge": leaf_edge, "FREED": FREED, "linked": linked, "Packed": Packed,
     "refresh": refresh,
-    "take_view": take_view,
+    "take_view": take_view, "joined": lists.joined, "pieces": lists.pieces,
     "general": call.general, "inplace": call.inplace, "carry_cut": call.carry_cut, "view_step": call.view_step,
     "translate": translate, "stale": stale, "unpack_input": unpack_input, "unpack_result": unpack_result,
 }  # fmt: skip
@@ -276,7 +276,12 @@ def _write_public(op: Operator):
     simple = op.outputs is not None and tuple(op.outputs[1:]) == tuple(op.constant) and not op.multi_view
     simple = simple and all(p.kind in ("array", "index") for p in op.operands) and op.operands
     if not simple:
+        short = lists.short_form(op)
+        given = ", ".join(p.name for p in op.parameters)
         lines = [away]
+        if short:
+            unless = "if out is None: " if with_out else ""
+            lines = ["r = None", f"{unless}r = {short}(op, {given})", "if r is not None: return r", away]
     elif op.numbers and len(op.operands) == 2 and op.operands[0].kind == op.operands[1].kind == "array":
         lines = _short_binary(op, away, with_out)
     else:
@@ -381,8 +386,9 @@ def _run(op: Operator) -> list[str]:
         body = [f"{attributes} = canonical({', '.join(names)})", run]
     operands = ", ".join(p.name for p in op.parameters)
     caught = f"except ValueError as error: raise translate(op, error, ({operands},)) from error"
-    if op.exact:
-        lines += ["try:", *("    " + line for line in body), caught]
+    if op.exact:  # overflow can still raise, where the user has made warnings errors
+        again = ["token = hush()", f"try: {run}", "finally: speak(token)"]
+        lines += ["try:", *("    " + line for line in body), caught, "except RuntimeWarning:", *("    " + a for a in again)]
     else:
         lines += ["token = hush()", "try:", *("    " + line for line in body), caught, "finally: speak(token)"]
     return [*lines, *(f"if {d}.__class__ is not ndarray: {d} = asarray({d})" for d in ("d", *_beside(op, "d")))]

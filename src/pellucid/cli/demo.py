@@ -63,7 +63,8 @@ def run(options: argparse.Namespace) -> int:
     if not ended_early:
         return 0
     if training.history:
-        print(f"ended early; to go on: pellucid demo --epochs {options.epochs} --out {options.out} --resume")
+        arguments = f"--epochs {options.epochs} --out {options.out} --resume"
+        print(f"ended early; to go on: {python_command()} -m pellucid demo {arguments}")
     else:
         print("ended before the first epoch was done: there is nothing to keep yet")
     return EXIT_INTERRUPTED

@@ -81,7 +81,7 @@ class Bar(Lines):
             TextColumn("{task.fields[rate]:,.0f} samples/s"),
             transient=True,
         )
-        self._task = self._progress.add_task("", number=1, loss=float("nan"), accuracy=float("nan"), rate=0.0)
+        self._task = self._progress.add_task("", visible=False, number=1, loss=0.0, accuracy=0.0, rate=0.0)
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -96,6 +96,7 @@ class Bar(Lines):
     def batch(self, number: int, batch: Batch) -> None:
         self._progress.update(
             self._task,
+            visible=True,
             total=batch.total,
             completed=batch.samples,
             number=number,

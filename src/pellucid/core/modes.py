@@ -7,6 +7,7 @@ calls `modes.update()`, so that no switch is ever copied by value.
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 __all__ = ["GENERAL", "RECORD", "SILENT", "modes"]
 
@@ -24,7 +25,7 @@ class Modes(threading.local):
     saved_hooks: tuple = ()  # stack of (pack, unpack) pairs; the last is in force
     saved_hooks_disabled: str | None = None  # the message to raise, where hooks are forbidden
     anomaly: bool | str = False  # "nan": also look for NaN
-    mutation = None  # what allow_mutation_on_saved_tensors keeps; see autograd/mutation.py
+    mutation: Any = None  # what allow_mutation_on_saved_tensors keeps; see autograd/mutation.py
     multithreading = True  # PyTorch's switch; backward runs in the calling thread either way
     observers: tuple = ()  # called with each operator's call; see autograd/operator.py
     overriding: tuple = ()  # classes whose __torch_function__ is running

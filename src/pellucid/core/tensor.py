@@ -89,7 +89,7 @@ class Rare:
         self.name = None
         self.watched = False  # backward must ask for hooks, post_accumulate and grad_dtype
         self.tangent = None
-        self.grad_dtype = None
+        self.grad_dtype: Any = None
 
 
 class Number:
@@ -302,8 +302,10 @@ class Tensor(metaclass=TensorType):
         cls = type(self)
         heading = "Parameter containing:\n" if isinstance(self, Parameter) else ""
         prefix = "tensor(" if cls in (Tensor, Parameter, Buffer) else f"{cls.__name__}("
-        return printing.tensor_text(self._array, suffixes=self._suffixes(), prefix=prefix, heading=heading,
-                                    default_dtype=get_default_dtype().numpy)  # fmt: skip
+        default: Any = get_default_dtype().numpy
+        return printing.tensor_text(
+            self._array, suffixes=self._suffixes(), prefix=prefix, heading=heading, default_dtype=default
+        )
 
     def _suffixes(self) -> tuple[str, ...]:
         try:

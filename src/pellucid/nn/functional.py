@@ -15,4 +15,4 @@ __all__ = sorted(PUBLIC["nn.functional"])
 
 
 def __getattr__(name: str):
-    raise AttributeError(f"module 'torch.nn.functional' has no attribute {name!r}: it has {', '.join(__all__)}")
+    raise AttributeError(f"module 'torch.nn.functional' has no attribute {name!r}")

@@ -40,7 +40,9 @@ def _add(whole: np.ndarray, index: np.ndarray, rows: np.ndarray) -> None:
     if len(starts) == len(index):
         whole[index] = rows
     else:
-        whole[ordered[starts]] = np.add.reduceat(rows[order], starts, axis=0, dtype=None if whole.dtype.kind != "b" else np.bool_)
+        whole[ordered[starts]] = np.add.reduceat(
+            rows[order], starts, axis=0, dtype=None if whole.dtype.kind != "b" else np.bool_
+        )
 
 
 def add_to(whole: np.ndarray, flat: np.ndarray, values: np.ndarray) -> None:

@@ -269,7 +269,7 @@ def glu(input, dim: int = -1):
         RuntimeError: a 0-d tensor, or an odd dimension.
     """
     if not input._array.ndim:
-        raise RuntimeError("glu does not support 0-dimensional tensors because halving size must be even")
+        raise RuntimeError("glu does not support scalars because halving size must be even")
     size = input.size(dim)
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")

@@ -33,7 +33,7 @@ def scaled(array: np.ndarray, alpha) -> np.ndarray:
     return array * np.asarray(alpha).astype(array.dtype)  # a negative number wraps around in unsigned types
 
 
-@operator(**arithmetic, numbers=True, ufunc=np.add, dunder=["__add__", "__radd__"], idunder=["__iadd__"])
+@operator(**arithmetic, numbers=True, ufunc=np.add, dunder=["__add__"], idunder=["__iadd__"])
 class add:
     """Sum of two tensors, the second scaled: input + alpha * other.
 
@@ -49,6 +49,41 @@ class add:
 
     def vjp_other(F, grad, alpha):
         return grad if alpha == 1 else grad * alpha
+
+    samples = binary()
+
+
+reflected = {"promote": Promote.SAME, "numbers": ("other",), "exact": True, "module": None}
+
+
+@operator(**reflected, ufunc=np.add, node="AddBackward0", dunder=["__radd__"])
+class radd:
+    """What `number + tensor` calls: the tensor stands first, as in PyTorch's graph."""
+
+    def forward(xp, input: Array, other: Array):
+        return xp.add(input, other)
+
+    def vjp_input(F, grad):
+        return grad
+
+    def vjp_other(F, grad):
+        return grad
+
+    samples = binary()
+
+
+@operator(**reflected, ufunc=np.multiply, node="MulBackward0", dunder=["__rmul__"])
+class rmul:
+    """What `number * tensor` calls: the tensor stands first, as in PyTorch's graph."""
+
+    def forward(xp, input: Array, other: Array):
+        return xp.multiply(input, other)
+
+    def vjp_input(F, grad, other):
+        return grad * other
+
+    def vjp_other(F, grad, input):
+        return grad * input
 
     samples = binary()
 
@@ -102,7 +137,7 @@ class rsub:
     samples = binary()
 
 
-@operator(**arithmetic, numbers=True, ufunc=np.multiply, dunder=["__mul__", "__rmul__"], idunder=["__imul__"], alias=["multiply"])
+@operator(**arithmetic, numbers=True, ufunc=np.multiply, dunder=["__mul__"], idunder=["__imul__"], alias=["multiply"])
 class mul:
     """Product of two tensors, element by element.
 
@@ -333,7 +368,7 @@ class neg:
 # --- three operands --------------------------------------------------------------------------------------------------
 
 
-@operator(promote=Promote.SAME, exact=True, method=True, inplace=True)
+@operator(promote=Promote.SAME, method=True, inplace=True)
 class addcmul:
     """input + value * tensor1 * tensor2, element by element.
 

@@ -24,7 +24,7 @@ class bitwise_and:
     """The bits set in both operands; for bools logical and.
 
     input, other: integers or bools, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: RuntimeError for other dtypes.
+    Raises: NotImplementedError for other dtypes.
     """
 
     def forward(xp, input: Array, other: Array):
@@ -37,7 +37,7 @@ class bitwise_or:
     """The bits set in either operand; for bools logical or.
 
     input, other: integers or bools, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: RuntimeError for other dtypes.
+    Raises: NotImplementedError for other dtypes.
     """
 
     def forward(xp, input: Array, other: Array):
@@ -50,7 +50,7 @@ class bitwise_xor:
     """The bits set in one operand only; for bools logical xor.
 
     input, other: integers or bools, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: RuntimeError for other dtypes.
+    Raises: NotImplementedError for other dtypes.
     """
 
     def forward(xp, input: Array, other: Array):
@@ -79,7 +79,7 @@ class bitwise_not:
     """All bits flipped; for bools logical not.
 
     input: [*S], integers or bools. Returns [*S] of the same dtype.
-    Raises: RuntimeError for other dtypes.
+    Raises: NotImplementedError for other dtypes.
     """
 
     def forward(xp, input: Array):
@@ -103,7 +103,7 @@ class bitwise_left_shift:
     """Bits moved to the left: input * 2^other.
 
     input, other: integers, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: RuntimeError for other dtypes.
+    Raises: NotImplementedError for other dtypes.
     """
 
     def forward(xp, input: Array, other: Array):
@@ -115,7 +115,7 @@ class bitwise_right_shift:
     """Bits moved to the right, the sign kept: input / 2^other rounded down.
 
     input, other: integers, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: RuntimeError for other dtypes.
+    Raises: NotImplementedError for other dtypes.
     """
 
     def forward(xp, input: Array, other: Array):
@@ -179,7 +179,7 @@ class gcd:
     """Greatest common divisor, element by element; gcd(0, 0) is 0.
 
     input, other: integers, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: RuntimeError for other dtypes.
+    Raises: NotImplementedError for other dtypes.
     """
 
     def forward(xp, input: Array, other: Array):
@@ -192,7 +192,7 @@ class lcm:
     """Least common multiple, element by element.
 
     input, other: integers, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: RuntimeError for other dtypes.
+    Raises: NotImplementedError for other dtypes.
     """
 
     def forward(xp, input: Array, other: Array):

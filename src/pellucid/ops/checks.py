@@ -51,7 +51,8 @@ def check_integral_scale(input, **scales) -> None:
     for name, value in scales.items():
         if input.dtype.kind in "iub" and isinstance(value, float):
             raise RuntimeError(
-                f"For integral input tensors, argument {name} must not be a floating point number: got {value} for {scalar_name(input)}"
+                f"For integral input tensors, argument {name} must not be a floating point number: got {value} for "
+                f"{scalar_name(input)}"
             )
 
 
@@ -66,7 +67,7 @@ KINDS = {"f": "floating-point", "c": "complex", "i": "integer", "b": "bool"}
 
 def require_kind(name: str, array, kinds: str) -> None:
     """Raise NotImplementedError, as PyTorch's kernels do, unless the dtype is of one of the kinds (letters of `KINDS`)."""
-    kind = "i" if array.dtype.kind == "u" else array.dtype.kind
+    kind = {"u": "i", "V": "f"}.get(array.dtype.kind, array.dtype.kind)  # NumPy does not know bfloat16 for a float
     if kind not in kinds:
         takes = ", ".join(KINDS[k] for k in kinds)
         raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_name(array)}': it takes {takes} tensors")

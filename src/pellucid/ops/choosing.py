@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
-from pellucid.core.tensor import Tensor
+from pellucid.core.tensor import Tensor, wrap
 
 __all__ = ["where"]
 
@@ -17,8 +17,7 @@ def condition_array(condition: np.ndarray) -> np.ndarray:
     if condition.dtype == np.uint8:
         return condition != 0
     raise RuntimeError(
-        "where expected condition to be a boolean tensor, but got a tensor with dtype "
-        f"{condition.dtype.name}"
+        f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.name}"
     )
 
 
@@ -54,7 +53,17 @@ def where(condition, input=None, other=None, *, out=None):
         raise TypeError(f"where(): argument 'condition' must be Tensor, not {type(condition).__name__}")
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
+    if out is None:
+        input, other = _as_tensor(input, other), _as_tensor(other, input)
     return where_kernel(condition, input, other, out=out)
+
+
+def _as_tensor(value, beside):
+    """A Python number beside a real floating tensor as a 0-d tensor of its type: it changes no result and is faster."""
+    if (value.__class__ is float or value.__class__ is int) and isinstance(beside, Tensor):
+        if beside._array.dtype.char in "fd":
+            return wrap(np.asarray(value, beside._array.dtype))
+    return value
 
 
 def _where_method(self, condition, other):

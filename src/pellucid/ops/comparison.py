@@ -267,17 +267,8 @@ def allclose(input, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: 
 
 @composite(method=True)
 def equal(input, other) -> bool:
-    """Whether both tensors have the same shape and elements, as a Python bool.
-
-    Raises:
-        RuntimeError: the dtypes differ.
-    """
+    """Whether both tensors have the same shape and equal elements, as a Python bool."""
     a, b = input._array, other._array
-    if a.dtype != b.dtype:
-        raise RuntimeError(
-            f"Expected object of data type {a.dtype.name} but got data type {b.dtype.name} for argument "
-            "'other'"
-        )
     return a.shape == b.shape and bool((a == b).all())
 
 

@@ -18,7 +18,7 @@ from pellucid.ops.factories import finished, number_in, numpy_of
 
 __all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "is_tensor", "numel", "tensor"]
 
-_builtin_complex = type(1j)
+_builtin_complex = complex
 
 
 # --- what a value is -------------------------------------------------------------------------------------------------
@@ -64,10 +64,14 @@ def _check_shape(data, shape: tuple, depth: int = 0) -> None:
     """ValueError or TypeError where nested sequences are not of one shape."""
     if depth == len(shape):
         if isinstance(data, (list, tuple)):
-            raise TypeError(f"'{type(data).__name__}' object cannot be interpreted as an integer: expected a number at depth {depth}")
+            raise TypeError(
+                f"'{type(data).__name__}' object cannot be interpreted as an integer: expected a number at depth {depth}"
+            )
         return
     if not hasattr(data, "__len__"):
-        raise TypeError(f"not a sequence: expected one of length {shape[depth]} at dim {depth}, got {type(data).__name__}")
+        raise TypeError(
+            f"not a sequence: expected one of length {shape[depth]} at dim {depth}, got {type(data).__name__}"
+        )
     if len(data) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
     for element in data:
@@ -141,7 +145,9 @@ def _slow_array(data, dtype) -> np.ndarray:
     kind = dtype or found or get_default_dtype()
     shape = _shape_of(data)
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], Tensor) and data[0]._array.size != 1:
-        raise TypeError("only integer tensors of a single element can be converted to an index: use torch.stack to make one tensor of several")
+        raise TypeError(
+            "only integer tensors of a single element can be converted to an index: use torch.stack to make one tensor of several"
+        )
     _check_shape(data, shape)
     values = _plain(data)
     if found is not None and found.numpy.kind in "iu":
@@ -164,7 +170,9 @@ def _check_integers(values) -> None:
 
 
 @composite()
-def tensor(data, *, dtype=None, device=None, requires_grad: bool = False, pin_memory: bool = False, names=None) -> Tensor:
+def tensor(
+    data, *, dtype=None, device=None, requires_grad: bool = False, pin_memory: bool = False, names=None
+) -> Tensor:
     """A new tensor holding a copy of the data: a number, nested sequences of numbers, an array.
 
     dtype: found from the data if None (Python floats become the default dtype, ints int64).
@@ -173,7 +181,10 @@ def tensor(data, *, dtype=None, device=None, requires_grad: bool = False, pin_me
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", UserWarning, stacklevel=2)
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
     return finished(array_from(data, _dtype(dtype)), requires_grad, device)
 
 
@@ -182,9 +193,13 @@ def _dtype(dtype):
 
 
 @composite(method=True, module=None)
-def new_tensor(self: Tensor, data, *, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory=False) -> Tensor:
+def new_tensor(
+    self: Tensor, data, *, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory=False
+) -> Tensor:
     """A new tensor holding a copy of the data, of this tensor's element type unless `dtype` says otherwise."""
-    return finished(array_from(data, _dtype(dtype) or (self.dtype if not isinstance(data, Tensor) else None)), requires_grad, device)
+    return finished(
+        array_from(data, _dtype(dtype) or (self.dtype if not isinstance(data, Tensor) else None)), requires_grad, device
+    )
 
 
 @composite()
@@ -239,7 +254,10 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     if not ndarray.dtype.isnative:
-        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.")
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte "
+            "orders is currently not supported."
+        )
     kind = dtype_of(ndarray.dtype)
     for stride in ndarray.strides:
         if stride < 0:
@@ -248,11 +266,17 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
                 "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
             )
         if stride % kind.itemsize:
-            raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.")
+            raise ValueError(
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+                "reallocate the memory."
+            )
     if not ndarray.flags.writeable:
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. Writing to this tensor "
-            "raises an error; copy the array first if you need to.", UserWarning, stacklevel=2)
+            "raises an error; copy the array first if you need to.",
+            UserWarning,
+            stacklevel=2,
+        )
     return finished(np.asarray(ndarray))
 
 
@@ -264,9 +288,14 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
     if size <= 0 or count == 0:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
     if not 0 <= offset < size:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1"
+        )
     if count < 0 and (size - offset) % kind.itemsize:
-        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({kind.itemsize})")
+        raise ValueError(
+            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element "
+            f"size ({kind.itemsize})"
+        )
     if count > 0 and offset + count * kind.itemsize > size:
         raise ValueError(
             f"requested buffer length ({count} * {kind.itemsize} bytes) after offset ({offset} bytes) must not be greater than "

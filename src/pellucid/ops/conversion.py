@@ -58,7 +58,9 @@ def arranged(array: np.ndarray, order: memory_format | None) -> np.ndarray:
         return array.copy(order="K")
     ndim = 4 if name == "channels_last" else 5
     if array.ndim != ndim:
-        raise RuntimeError(f"required rank {ndim} tensor to use {name} format, got a tensor of shape {list(array.shape)}")
+        raise RuntimeError(
+            f"required rank {ndim} tensor to use {name} format, got a tensor of shape {list(array.shape)}"
+        )
     return np.ascontiguousarray(np.moveaxis(array, 1, -1)).copy().transpose(0, ndim - 1, *range(1, ndim - 1))
 
 
@@ -156,7 +158,9 @@ def _read_target(args, device, dtype, other):
             device = arg
         elif arg is not None and not isinstance(arg, bool):
             if isinstance(arg, int):
-                raise RuntimeError(f"Cannot access accelerator device when none is available: to({arg}) names one; use 'cpu'.")
+                raise RuntimeError(
+                    f"Cannot access accelerator device when none is available: to({arg}) names one; use 'cpu'."
+                )
             raise TypeError(
                 "to() received an invalid combination of arguments - expected a dtype, a device or a tensor, "
                 f"but got ({type(arg).__name__})"
@@ -196,9 +200,20 @@ def _cast_method(name: str, kind: np.dtype) -> None:
     setattr(Tensor, name, method)
 
 
-for _name, _kind in (("float", "float32"), ("double", "float64"), ("half", "float16"), ("bfloat16", "bfloat16"), ("int", "int32"),
-                     ("long", "int64"), ("short", "int16"), ("bool", "bool"), ("char", "int8"), ("byte", "uint8"),
-                     ("cfloat", "complex64"), ("cdouble", "complex128")):
+for _name, _kind in (
+    ("float", "float32"),
+    ("double", "float64"),
+    ("half", "float16"),
+    ("bfloat16", "bfloat16"),
+    ("int", "int32"),
+    ("long", "int64"),
+    ("short", "int16"),
+    ("bool", "bool"),
+    ("char", "int8"),
+    ("byte", "uint8"),
+    ("cfloat", "complex64"),
+    ("cdouble", "complex128"),
+):
     _cast_method(_name, DTYPES[_kind].numpy)
 
 
@@ -272,12 +287,14 @@ def check_broadcast(target: np.ndarray, shape: tuple[int, ...]) -> None:
         if lead < 0 or shape[position] not in (1, target.shape[position + lead]):
             if lead < 0:
                 raise RuntimeError(
-                    f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: the number of sizes "
+                    f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: "
+                    f"the number of sizes "
                     f"of the values ({len(shape)}) must be less or equal to the number of dimensions written to ({target.ndim})"
                 )
             raise RuntimeError(
                 f"The size of tensor a ({target.shape[position + lead]}) must match the size of tensor b ({shape[position]}) at "
-                f"non-singleton dimension {position + lead}: values of shape {list(shape)} do not fit into shape {list(target.shape)}"
+                f"non-singleton dimension {position + lead}: values of shape {list(shape)} do not fit into "
+                f"shape {list(target.shape)}"
             )
 
 
@@ -313,7 +330,9 @@ class fill_tensor:
 
     def forward(xp, input: Array, value: Array):
         if value.ndim:
-            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
         return xp.full(input.shape, cast(value, input.dtype), input.dtype)
 
     def vjp_input(F, grad):

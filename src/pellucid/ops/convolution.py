@@ -121,8 +121,8 @@ def _check(function: str, input, weight, bias, count: int, groups: int, transpos
         raise RuntimeError(f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {function}, but got input of size: {list(x.shape)}")
     if w.ndim != count + 2:
         raise RuntimeError(
-            f"weight should have {'at least three' if w.ndim < 3 else f'{count + 2}'} dimensions: expected {count + 2}-dimensional "
-            f"weight for {function}, but got weight of size {list(w.shape)}"
+            f"weight should have {'at least three' if w.ndim < 3 else f'{count + 2}'} dimensions: expected "
+            f"{count + 2}-dimensional weight for {function}, but got weight of size {list(w.shape)}"
         )
     if groups <= 0:
         raise RuntimeError(f"non-positive groups is not supported: got groups={groups}")
@@ -181,8 +181,8 @@ def _convolve(function: str, count: int, input, weight, bias, stride, padding, d
         whole = " x ".join(str(s + 2 * p) for s, p in zip(size, padding, strict=True))
         taken = " x ".join(str(d * (k - 1) + 1) for d, k in zip(dilation, taps, strict=True))
         raise RuntimeError(
-            f"Calculated padded input size per channel: ({whole}). Kernel size: ({taken}). Kernel size can't be greater than actual "
-            "input size"
+            f"Calculated padded input size per channel: ({whole}). Kernel size: ({taken}). Kernel size can't be "
+            "greater than actual input size"
         )
     made = T._convolution(input, weight, bias, stride, padding, dilation, groups)
     return made.squeeze(0) if unbatched else made
@@ -218,8 +218,8 @@ def _convolve_transposed(function: str, count: int, input, weight, bias, stride,
                  for n, s, p, d, k, e in zip(size, stride, padding, dilation, taps, extra, strict=True))  # fmt: skip
     if any(n <= 0 for n in size):
         raise RuntimeError(
-            f"Given input size per channel: {list(input._array.shape[-count:])}. Calculated output size per channel: {list(size)}. "
-            "Output size is too small"
+            f"Given input size per channel: {list(input._array.shape[-count:])}. Calculated output size per channel: "
+            f"{list(size)}. Output size is too small"
         )
     if unbatched:
         input = input.unsqueeze(0)

@@ -11,8 +11,8 @@ from pellucid.autograd.operator import tensors as T
 from pellucid.core.dtype import dtype_of, promoted
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.checks import same_dtype, scalar_name
+from pellucid.ops.expansion import broadcast_shapes, broadcast_tensors
 from pellucid.ops.norms import vector_norm
-from pellucid.ops.views import broadcast_shapes, broadcast_tensors
 
 __all__ = ["cdist", "cosine_similarity", "normalize", "pairwise_distance", "pdist"]
 

@@ -45,7 +45,9 @@ def _mask(input: np.ndarray, p: float, channels: bool, draw) -> np.ndarray:
             f"\"bernoulli_scalar_cpu_\" not implemented for '{scalar_name(input)}': drop real and imaginary parts on their own"
         )
     if channels and input.ndim < 2:
-        raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input: got shape {list(input.shape)}")
+        raise RuntimeError(
+            f"Feature dropout requires at least 2 dimensions in the input: got shape {list(input.shape)}"
+        )
     shape = input.shape[:2] + (1,) * (input.ndim - 2)
     made = np.empty(shape, input.dtype) if channels else np.empty_like(input)
     draws.fill(made, lambda size: draw(size, input.dtype, p))
@@ -106,23 +108,29 @@ def _pair(name: str, apply, channels: bool, doc: str):
     return out_of_place
 
 
-dropout = _pair("dropout", _dropped, False, """Elements set to zero with probability p, the others divided by 1 - p; the input itself unless `train`.
-
-input: [*S], float. Raises: RuntimeError for a probability outside [0, 1] or integers.
-""")  # fmt: skip
-
-feature_dropout = _pair("feature_dropout", _dropped, True, """Channels set to zero with probability p, the others divided by 1 - p; the input itself unless `train`.
-
-input: [N, C, *S], float. Raises: RuntimeError for a probability outside [0, 1], integers, or fewer than 2 dimensions.
-""")  # fmt: skip
-
-alpha_dropout = _pair("alpha_dropout", _alpha_dropped, False, """Elements set to SELU's lower bound with probability p, then scaled and shifted to keep mean 0 and variance 1.
+dropout = _pair("dropout", _dropped, False, """\
+Elements set to zero with probability p, the others divided by 1 - p.
 
 input: [*S], float. Returns the input itself unless `train`. Raises: RuntimeError for a probability outside [0, 1] or integers.
+""")  # fmt: skip
+
+feature_dropout = _pair("feature_dropout", _dropped, True, """\
+Channels set to zero with probability p, the others divided by 1 - p.
+
+input: [N, C, *S], float. Returns the input itself unless `train`.
+Raises: RuntimeError for a probability outside [0, 1], integers, or fewer than 2 dimensions.
+""")  # fmt: skip
+
+alpha_dropout = _pair("alpha_dropout", _alpha_dropped, False, """\
+Elements set to SELU's lower bound with probability p.
+
+input: [*S], float. The result is scaled and shifted so that mean 0 and variance 1 stay; the input itself unless `train`.
+Raises: RuntimeError for a probability outside [0, 1] or integers.
 Source: Klambauer and others, Self-normalizing neural networks, 2017.
 """)  # fmt: skip
 
-feature_alpha_dropout = _pair("feature_alpha_dropout", _alpha_dropped, True, """Channels set to SELU's lower bound with probability p, then scaled and shifted.
+feature_alpha_dropout = _pair("feature_alpha_dropout", _alpha_dropped, True, """\
+Channels set to SELU's lower bound with probability p, then scaled and shifted.
 
 input: [N, C, *S], float. Raises: RuntimeError for a probability outside [0, 1], integers, or fewer than 2 dimensions.
 """)  # fmt: skip
@@ -169,7 +177,8 @@ def functional_alpha_dropout(input, p=0.5, training=False, inplace=False):
 def functional_feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """`alpha_dropout` of whole channels.
 
-    input: [N, C, *S], float. Returns the same shape; the input itself unless `training`. Raises: ValueError for a p outside [0, 1].
+    input: [N, C, *S], float. Returns the same shape; the input itself unless `training`.
+    Raises: ValueError for a p outside [0, 1].
     """
     _probability(p)
     return _alpha_dropped("feature_alpha_dropout", input, p, training, inplace, True)
@@ -219,7 +228,8 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     _advise("dropout2d", input, (3, 4), 2)
     if input.dim() == 3:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is "
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
+            "desired - input is "
             "interpreted as shape (N, C, L), where C is the channel dim. Use dropout1d to say so.", stacklevel=2)  # fmt: skip
     return _dropped("feature_dropout_" if inplace else "feature_dropout", input, p, training, inplace, True)
 

@@ -121,7 +121,9 @@ def embedding_renorm_(input, indices, max_norm, norm_type):
     table, chosen = input._array, indices._array
     _check_indices(chosen, "embedding_renorm_")
     if table.ndim != 2:
-        raise RuntimeError(f"Expected 2-dimensional tensor, but got shape {list(table.shape)} for argument 'input' of embedding_renorm_")
+        raise RuntimeError(
+            f"Expected 2-dimensional tensor, but got shape {list(table.shape)} for argument 'input' of embedding_renorm_"
+        )
     _check_range(chosen, table.shape[0])
     chosen = np.unique(chosen)
     rows = table[chosen]
@@ -152,7 +154,9 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
 
 
 @composite(module="nn.functional", name="embedding")
-def functional_embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+def functional_embedding(
+    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
+):
     """Rows of a table at given indices.
 
     input: [*S], int64 or int32, in [0, V); weight: [V, D]. Returns [*S, D]. The row `padding_idx` gets no gradient; rows longer
@@ -200,7 +204,9 @@ def _bag_indices(input: Tensor, weight: Tensor, offsets, per_sample_weights):
     return input._array, offsets._array, per_sample_weights
 
 
-def _check_bags(indices: np.ndarray, starts: np.ndarray, size: int, padding_idx: int | None, include_last_offset: bool) -> None:
+def _check_bags(
+    indices: np.ndarray, starts: np.ndarray, size: int, padding_idx: int | None, include_last_offset: bool
+) -> None:
     for each in (indices, starts):
         _check_indices(each, "embedding_bag")
     if include_last_offset and not starts.size:
@@ -211,12 +217,18 @@ def _check_bags(indices: np.ndarray, starts: np.ndarray, size: int, padding_idx:
             f"{starts[0]}"
         )
     if starts.size and starts[-1] > indices.size:
-        raise RuntimeError(f"offsets[-1] can not be greater than input's length {indices.size} but got offsets[-1] of {starts[-1]}")
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {indices.size} but got offsets[-1] of {starts[-1]}"
+        )
     if padding_idx is not None and not -size <= padding_idx < size:
-        raise RuntimeError(f"padding_idx must be within the number of embeddings, {-size} through {size - 1}, but got {padding_idx}")
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, {-size} through {size - 1}, but got {padding_idx}"
+        )
     if indices.size and (indices.min() < 0 or indices.max() >= size):
         place = int(np.flatnonzero((indices < 0) | (indices >= size))[0])
-        raise RuntimeError(f"Index {place} of input takes value {indices[place]} which is not in the valid range [0, {size})")
+        raise RuntimeError(
+            f"Index {place} of input takes value {indices[place]} which is not in the valid range [0, {size})"
+        )
 
 
 def _check_mode(mode: str, scale_grad_by_freq: bool, sparse: bool, per_sample_weights) -> None:
@@ -257,7 +269,7 @@ def _largest(rows: Tensor, bags: np.ndarray, count: int) -> Tensor:
         made[bag] = start + rows._array[start:stop].argmax(axis=0)
         filled[bag] = True
     if not filled.any():
-        return wrap(np.zeros(made.shape, rows._array.dtype))
+        return T.sum_bags(rows, wrap(bags), count)
     chosen = T.gather(rows, 0, wrap(made))
     return chosen if filled.all() else T.where(wrap(filled[:, None]), chosen, wrap(np.zeros((), rows._array.dtype)))
 
@@ -283,7 +295,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if shares is not None and shares._array.dtype != weight._array.dtype:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but "
-            f"type {scalar_name(weight._array)} does not equal {scalar_name(shares._array)} (while checking arguments for embedding_bag)"
+            f"type {scalar_name(weight._array)} does not equal {scalar_name(shares._array)} (while checking arguments "
+            "for embedding_bag)"
         )
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
@@ -294,14 +307,14 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     return _bagged(weight, indices, bags, len(starts), shares, mode, scale_grad_by_freq, padding_idx)
 
 
-def _bagged(weight, indices, bags, count: int, shares, mode: str, scale_grad_by_freq: bool, padding_idx: int | None) -> Tensor:
+def _bagged(
+    weight, indices, bags, count: int, shares, mode: str, scale_grad_by_freq: bool, padding_idx: int | None
+) -> Tensor:
     if padding_idx is not None:
         counted = indices != _table_index(padding_idx, weight.size(0))
         if not counted.all():
             indices, bags = indices[counted], bags[counted]
             shares = shares if shares is None else shares[wrap(np.flatnonzero(counted))]
-    if not count or not indices.size:  # still tied to the table
-        return weight.new_zeros((count, weight.size(1))) + weight.sum() * 0 if weight.requires_grad else weight.new_zeros((count, weight.size(1)))
     rows = T.embedding(weight, wrap(np.ascontiguousarray(indices)), -1, scale_grad_by_freq)
     if mode == "max":
         return _largest(rows, bags, count)
@@ -326,7 +339,9 @@ def one_hot(tensor, num_classes=-1):
     """
     classes = tensor._array
     if classes.dtype != np.int64:
-        raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor: got {scalar_name(classes)}; convert with .long()")
+        raise RuntimeError(
+            f"one_hot is only applicable to index tensor of type LongTensor: got {scalar_name(classes)}; convert with .long()"
+        )
     if not classes.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor. Pass num_classes.")
     if classes.size and classes.min() < 0:
@@ -334,7 +349,9 @@ def one_hot(tensor, num_classes=-1):
     if num_classes == -1:
         num_classes = int(classes.max()) + 1
     elif classes.size and classes.max() >= num_classes:
-        raise RuntimeError(f"Class values must be smaller than num_classes. Got {classes.max()} with num_classes={num_classes}")
+        raise RuntimeError(
+            f"Class values must be smaller than num_classes. Got {classes.max()} with num_classes={num_classes}"
+        )
     made = np.zeros((classes.size, num_classes), np.int64)
     made[np.arange(classes.size), classes.reshape(-1)] = 1
     return wrap(made.reshape(*classes.shape, num_classes))

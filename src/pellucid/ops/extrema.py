@@ -335,8 +335,9 @@ def _power_of_two(other):
 @composite(method=True, inplace=ldexp_)
 def ldexp(input, other, *, out=None):
     """input * 2^other, element by element."""
-    if not isinstance(other, Tensor):
-        raise TypeError(f"ldexp(): argument 'other' must be Tensor, not {type(other).__name__}")
+    for name, value in (("input", input), ("other", other)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"ldexp(): argument '{name}' must be Tensor, not {type(value).__name__}")
     return mul(input, _power_of_two(other), out=out)
 
 

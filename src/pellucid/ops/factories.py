@@ -20,8 +20,27 @@ from pellucid.core.tensor import InferenceCounter, Tensor, wrap
 from pellucid.ops.geometry import sizes_of
 
 __all__ = [
-    "arange", "cartesian_prod", "combinations", "complex", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace",
-    "meshgrid", "new_factory", "ones", "ones_like", "polar", "scalar_tensor", "tril_indices", "triu_indices", "vander", "zeros",
+    "arange",
+    "cartesian_prod",
+    "combinations",
+    "complex",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "logspace",
+    "meshgrid",
+    "new_factory",
+    "ones",
+    "ones_like",
+    "polar",
+    "scalar_tensor",
+    "tril_indices",
+    "triu_indices",
+    "vander",
+    "zeros",
     "zeros_like",
 ]
 
@@ -74,7 +93,9 @@ def _checked_size(size: tuple, name: str) -> tuple[int, ...]:
     size = sizes_of(size, name)
     for s in size:
         if s < 0:
-            raise RuntimeError(f"{name}: Dimension size must be non-negative. Trying to create tensor with negative dimension {s}: {list(size)}")
+            raise RuntimeError(
+                f"{name}: Dimension size must be non-negative. Trying to create tensor with negative dimension {s}: {list(size)}"
+            )
     return size
 
 
@@ -103,7 +124,9 @@ empty = _sized("empty", np.empty, "A tensor whose values are whatever lay in mem
 def _like(name: str, make, doc: str):
     """A factory that takes its shape from a tensor."""
 
-    def factory(input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None):
+    def factory(
+        input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None
+    ):
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         array = input._array
@@ -127,17 +150,21 @@ def _fill_kind(value, dtype) -> np.dtype:
         return np.dtype(np.bool_)
     if isinstance(value, int):
         return np.dtype(np.int64)
-    return (default_complex() if isinstance(value, (np.complexfloating, builtin_complex)) else get_default_dtype()).numpy
+    return (
+        default_complex() if isinstance(value, (np.complexfloating, builtin_complex)) else get_default_dtype()
+    ).numpy
 
 
-builtin_complex = type(1j)
+builtin_complex = complex
 
 
 def number_in(value, kind: np.dtype) -> np.ndarray:
     """A Python number as a 0-d array; RuntimeError where an integer or bool type cannot hold it."""
     if isinstance(value, Tensor):
         if value._array.ndim:
-            raise TypeError(f"fill_value must be a number or a 0-d tensor, got a tensor of shape {list(value._array.shape)}")
+            raise TypeError(
+                f"fill_value must be a number or a 0-d tensor, got a tensor of shape {list(value._array.shape)}"
+            )
         return value._array.astype(kind)
     if kind.kind in "iu" and isinstance(value, (int, float)) and not isinstance(value, bool):
         limits = np.iinfo(kind)
@@ -153,7 +180,18 @@ def number_in(value, kind: np.dtype) -> np.ndarray:
 
 
 @composite()
-def full(size, fill_value, *, out=None, names=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
+def full(
+    size,
+    fill_value,
+    *,
+    out=None,
+    names=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+) -> Tensor:
     """A tensor filled with one number, whose Python type decides the element type unless `dtype` does."""
     if isinstance(size, int):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
@@ -166,7 +204,17 @@ def full(size, fill_value, *, out=None, names=None, dtype=None, layout=None, dev
 
 
 @composite()
-def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None) -> Tensor:
+def full_like(
+    input,
+    fill_value,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+    memory_format=None,
+) -> Tensor:
     """A tensor in the shape, and unless `dtype` says otherwise of the element type, of `input`, filled with one number."""
     kind = input._array.dtype if dtype is None else numpy_of(dtype)
     return finished(np.full_like(input._array, number_in(fill_value, kind), kind), requires_grad, device)
@@ -189,27 +237,57 @@ new_factory("new_empty", np.empty, "Whatever lay in memory, of this tensor's ele
 
 
 @composite(method=True, module=None)
-def new_full(self: Tensor, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
+def new_full(
+    self: Tensor, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
+) -> Tensor:
     """A tensor of this tensor's element type, filled with one number."""
     kind = self._array.dtype if dtype is None else numpy_of(dtype)
-    return finished(np.full(_checked_size((size,), "new_full"), number_in(fill_value, kind), kind), requires_grad, device)
+    return finished(
+        np.full(_checked_size((size,), "new_full"), number_in(fill_value, kind), kind), requires_grad, device
+    )
 
 
 @composite(method=True, module=None)
-def new_empty_strided(self: Tensor, size, stride, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
+def new_empty_strided(
+    self: Tensor, size, stride, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
+) -> Tensor:
     """An uninitialised tensor with the given sizes and strides (in elements)."""
     return empty_strided(size, stride, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 @composite()
-def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def empty_strided(
+    size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
     """An uninitialised tensor with the given sizes and strides (in elements)."""
     kind, size, stride = numpy_of(dtype), sizes_of((size,), "empty_strided"), sizes_of((stride,), "empty_strided")
     if len(size) != len(stride):
-        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+        )
     need = 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) if math.prod(size) else 0
     memory = np.empty(max(need, 1), kind)
-    return finished(np.lib.stride_tricks.as_strided(memory, size, [s * kind.itemsize for s in stride]), requires_grad, device)
+    return finished(
+        np.lib.stride_tricks.as_strided(memory, size, [s * kind.itemsize for s in stride]), requires_grad, device
+    )
+
+
+@composite()
+def empty_permuted(
+    size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
+    """An uninitialised tensor whose dimensions lie in memory in the order `physical_layout`, the outermost first."""
+    size, order = sizes_of((size,), "empty_permuted"), tuple(physical_layout)
+    if len(order) != len(size):
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(size)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    if sorted(order) != list(range(len(size))):
+        what = "Duplicate dim not allowed" if len(set(order)) < len(order) else "Dimension out of range"
+        raise RuntimeError(f"{what} in physical_layout {list(order)} (expected each of 0 to {len(size) - 1} once)")
+    memory = np.empty(tuple([size[d] for d in order]), numpy_of(dtype))
+    return finished(memory.transpose([order.index(d) for d in range(len(size))]), requires_grad, device)
 
 
 @composite()
@@ -228,7 +306,9 @@ def _number(value):
 
 
 @composite()
-def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
+def arange(
+    start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+) -> Tensor:
     """The numbers from `start` (0 if only one bound is given) up to but without `end`, in steps.
 
     Integers give int64, anything else the default dtype. RuntimeError for a step of 0 or away from `end`.
@@ -241,7 +321,9 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     if any(isinstance(v, float) and not math.isfinite(v) for v in (start, end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
-        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: start={start}, end={end}, step={step}")
+        raise RuntimeError(
+            f"upper bound and lower bound inconsistent with step sign: start={start}, end={end}, step={step}"
+        )
     whole = all(isinstance(v, int) for v in bounds)
     kind = numpy_of(dtype, np.dtype(np.int64) if whole else None)
     if out is not None and dtype is None:
@@ -260,14 +342,20 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
 @composite(name="range")
 def range_(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False) -> Tensor:
     """As `arange`, but with `end` in it. Deprecated in PyTorch; here for old programs."""
-    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
-                  "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).", UserWarning, stacklevel=2)
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = math.floor((end - start) / step) + 1
-    return finished((start + np.arange(count, dtype=np.float64) * step).astype(numpy_of(dtype)), requires_grad, device, out)
+    return finished(
+        (start + np.arange(count, dtype=np.float64) * step).astype(numpy_of(dtype)), requires_grad, device, out
+    )
 
 
 def _evenly(start, end, steps: int, kind: np.dtype, name: str = "linspace") -> np.ndarray:
@@ -297,7 +385,9 @@ def _range_kind(dtype, out, *bounds) -> np.dtype:
 
 
 @composite()
-def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
+def linspace(
+    start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+) -> Tensor:
     """`steps` evenly spaced numbers from `start` to `end`, both included. RuntimeError for a negative number of steps."""
     start, end = _bound("linspace", "start", start), _bound("linspace", "end", end)
     kind = _range_kind(dtype, out, start, end)
@@ -305,7 +395,19 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
 
 
 @composite()
-def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
+def logspace(
+    start,
+    end,
+    steps,
+    base=10.0,
+    *,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+) -> Tensor:
     """`steps` numbers from base^start to base^end, evenly spaced on a logarithmic scale."""
     start, end = _bound("logspace", "start", start), _bound("logspace", "end", end)
     kind = _range_kind(dtype, out, start, end, base)
@@ -319,7 +421,8 @@ def _bound(operator_name: str, name: str, value):
     """A bound of a range as a Python number; RuntimeError for a tensor of several elements."""
     if isinstance(value, Tensor) and value._array.ndim:
         raise RuntimeError(
-            f"{operator_name} only supports 0-dimensional start and end tensors, but got {name} with {value._array.ndim} dimension(s)."
+            f"{operator_name} only supports 0-dimensional start and end tensors, but got {name} with "
+            f"{value._array.ndim} dimension(s)."
         )
     return _number(value)
 
@@ -343,7 +446,9 @@ def _triangle_indices(name: str, find):
         return finished(np.stack(np.nonzero(pair)).astype(numpy_of(dtype, np.dtype(np.int64))), False, device)
 
     indices.__name__ = indices.__qualname__ = name
-    indices.__doc__ = "Row and column indices, int64 [2, n], of a triangle of a matrix of row x col elements, row by row."
+    indices.__doc__ = (
+        "Row and column indices, int64 [2, n], of a triangle of a matrix of row x col elements, row by row."
+    )
     return composite()(indices)
 
 
@@ -365,13 +470,19 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple[Tensor, ...]:
     if not tensors:
         raise ValueError("meshgrid expects a non-empty TensorList")
     if indexing is None:
-        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=2)
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            UserWarning,
+            stacklevel=2,
+        )
         indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for tensor in tensors:
         if tensor._array.ndim > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(tensor._array.shape)}")
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(tensor._array.shape)}"
+            )
         if tensor._array.dtype != tensors[0]._array.dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
     swap = indexing == "xy" and len(tensors) >= 2
@@ -449,10 +560,16 @@ class complex:
 
     def forward(xp, real: Array, imag: Array):
         if real.dtype.char not in "fde" or imag.dtype.char not in "fde":
-            raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}")
+            raise RuntimeError(
+                f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}"
+            )
         if real.dtype != imag.dtype:
-            raise RuntimeError(f"Expected object of scalar type {real.dtype} but got scalar type {imag.dtype} for second argument")
-        made = xp.empty(xp.broadcast_shapes(real.shape, imag.shape), xp.complex128 if real.dtype.char == "d" else xp.complex64)
+            raise RuntimeError(
+                f"Expected object of scalar type {real.dtype} but got scalar type {imag.dtype} for second argument"
+            )
+        made = xp.empty(
+            xp.broadcast_shapes(real.shape, imag.shape), xp.complex128 if real.dtype.char == "d" else xp.complex64
+        )
         made.real, made.imag = real, imag
         return made
 
@@ -473,7 +590,11 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
         if not isinstance(value, Tensor):
             raise TypeError(f"polar(): argument '{name}' must be Tensor, not {type(value).__name__}")
     if abs._array.dtype.char not in "fd" or angle._array.dtype.char not in "fd":
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {abs.dtype} and {angle.dtype}")
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {abs.dtype} and {angle.dtype}"
+        )
     if abs._array.dtype != angle._array.dtype:
-        raise RuntimeError(f"Expected object of scalar type {abs.dtype} but got scalar type {angle.dtype} for second argument")
+        raise RuntimeError(
+            f"Expected object of scalar type {abs.dtype} but got scalar type {angle.dtype} for second argument"
+        )
     return complex(abs * angle.cos(), abs * angle.sin())

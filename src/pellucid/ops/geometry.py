@@ -12,14 +12,28 @@ import numpy as np
 
 from pellucid.core.tensor import Tensor, dim_error
 
-__all__ = ["broadcast", "canonical_dim", "canonical_dims", "dims_of", "infer_size", "is_dense", "restrided", "sizes_of", "strides_of"]
+__all__ = [
+    "broadcast",
+    "canonical_dim",
+    "canonical_dims",
+    "dims_of",
+    "infer_size",
+    "is_dense",
+    "restrided",
+    "sizes_of",
+    "strides_of",
+]
 
 
 def canonical_dim(dim: int, ndim: int) -> int:
     """A dimension counted from the front; IndexError if there is no such dimension. A 0-d tensor has dimension 0 and -1."""
     span = ndim or 1
     if not -span <= dim < span:
-        raise IndexError(dim_error(dim, ndim) if ndim else f"Dimension out of range (expected to be in range of [-1, 0], but got {dim})")
+        raise IndexError(
+            dim_error(dim, ndim)
+            if ndim
+            else f"Dimension out of range (expected to be in range of [-1, 0], but got {dim})"
+        )
     return dim % span
 
 
@@ -43,7 +57,9 @@ def sizes_of(args: tuple, name: str = "view") -> tuple[int, ...]:
         only = args[0]
         if isinstance(only, (tuple, list)):
             args = tuple(only)
-        elif isinstance(only, float) or not hasattr(only, "__index__") or (isinstance(only, Tensor) and only._array.ndim):
+        elif (
+            isinstance(only, float) or not hasattr(only, "__index__") or (isinstance(only, Tensor) and only._array.ndim)
+        ):
             raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(only).__name__}")
     try:
         return tuple([s if s.__class__ is int else operator.index(s) for s in args])
@@ -78,7 +94,8 @@ def infer_size(size: tuple[int, ...], count: int) -> tuple[int, ...]:
         raise RuntimeError(
             f"cannot reshape tensor of {count} elements into shape {list(size)} because the unspecified dimension size -1 can "
             "be any value and is ambiguous"
-            if not count else f"shape '{list(size)}' is invalid for input of size {count}"
+            if not count
+            else f"shape '{list(size)}' is invalid for input of size {count}"
         )
     if count % product:
         raise RuntimeError(f"shape '{list(size)}' is invalid for input of size {count}")

@@ -6,44 +6,25 @@ make a copy of what that view selects. Named selections (`gather`, `index_select
 
 from __future__ import annotations
 
-import operator as python
-import warnings
-
 import numpy as np
 
-from pellucid.autograd.operator import Array, Arrays, Index, Indices, composite, operator
 from pellucid.autograd.call import inplace
+from pellucid.autograd.operator import Array, Arrays, Index, Indices, composite, operator
 from pellucid.autograd.views import check_inplace, written
 from pellucid.core.modes import GENERAL, modes
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.accumulation import add_rows, wrapped
 from pellucid.ops.conversion import cast, check_broadcast, copy_, fill_
 from pellucid.ops.factories import number_in
+from pellucid.ops.subscripts import FULL, MASKED, check_mask, index_array, index_error, read_index, split_masks
 
 __all__ = ["assemble", "basic_backward", "index_at", "index_put"]
 
-FULL = slice(None)
 PLAIN = {int, slice, type(None), type(Ellipsis)}
 NUMBERS = (bool, int, float, complex, np.generic)
 
 
 # --- basic indices ---------------------------------------------------------------------------------------------------
-
-
-def _index_error(error: IndexError, array: np.ndarray, key: tuple) -> IndexError:
-    """NumPy's error about an index, in PyTorch's words."""
-    text = str(error)
-    if "too many indices" in text:
-        if not array.ndim:
-            if any(isinstance(k, slice) for k in key):
-                return IndexError("slice() cannot be applied to a 0-dim tensor.")
-            return IndexError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
-                "tensor to a number"
-            )
-        used = sum([k is not None and k is not Ellipsis for k in key])
-        return IndexError(f"too many indices for tensor of dimension {array.ndim}: got {used} for shape {list(array.shape)}")
-    return IndexError(text.replace("for axis", "for dimension"))
 
 
 class _Basic:
@@ -56,7 +37,7 @@ class _Basic:
         try:
             return input[key]
         except IndexError as error:
-            raise _index_error(error, input, key) from None
+            raise index_error(error, input, key) from None
 
     def vjp_input(F, grad, input_shape, key):
         return F.basic_backward(grad, input_shape, key)
@@ -128,144 +109,13 @@ def _is_plain(key: tuple) -> bool:
         if c is slice:
             if not (k.step is None or (k.step.__class__ is int and k.step > 0)):
                 return False
-            if (k.start is not None and k.start.__class__ is not int) or (k.stop is not None and k.stop.__class__ is not int):
+            if (k.start is not None and k.start.__class__ is not int) or (
+                k.stop is not None and k.stop.__class__ is not int
+            ):
                 return False
         elif k is Ellipsis:
             dots += 1
     return dots < 2
-
-
-# --- reading an index ------------------------------------------------------------------------------------------------
-
-
-def _plain_slice(item: slice) -> slice:
-    """A slice of Python integers; ValueError for a step that is not positive."""
-    parts = []
-    for part in (item.start, item.stop, item.step):
-        try:
-            parts.append(None if part is None else python.index(part))
-        except TypeError:
-            raise TypeError("slice indices must be integers or None or have an __index__ method") from None
-    if parts[2] is not None and parts[2] <= 0:
-        raise ValueError("slice step cannot be zero" if parts[2] == 0 else f"step must be greater than zero, got {parts[2]}: use flip() to reverse")
-    return slice(*parts)
-
-
-def _index_array(item):
-    """An index that is no plain basic one, as a tensor of integers or a mask."""
-    if isinstance(item, Tensor):
-        tensor = item
-    elif isinstance(item, str):
-        raise TypeError(f"new(): invalid data type 'str': {item!r} cannot index a tensor")
-    elif isinstance(item, (list, tuple, range, np.ndarray)):
-        from pellucid.ops.construction import array_from
-
-        data = list(item) if isinstance(item, range) else item
-        empty = isinstance(data, (list, tuple)) and not len(data)
-        array = np.asarray(item) if isinstance(item, np.ndarray) else np.zeros(0, np.int64) if empty else array_from(data)
-        tensor = wrap(array)
-    else:
-        raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-            f"(got {type(item).__name__})"
-        )
-    dtype = tensor._array.dtype
-    if dtype == np.uint8:
-        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=4)
-        tensor = wrap(tensor._array.astype(np.bool_))
-    elif dtype.kind not in "ib" or dtype.itemsize == 2 or dtype == np.int8:
-        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, got {tensor.dtype}")
-    return tensor
-
-
-def _items(index) -> tuple:
-    """The parts of an index; a list that holds slices, None or sequences counts as a tuple, as in old NumPy."""
-    if isinstance(index, tuple):
-        return index
-    if isinstance(index, list) and len(index) < 32 and any(isinstance(i, (slice, list, tuple, type(None), type(Ellipsis), Tensor)) for i in index):
-        if any(isinstance(i, Tensor) and not i._array.ndim for i in index) and all(isinstance(i, (Tensor, int)) for i in index):
-            return ([int(i) for i in index],)
-        warnings.warn(
-            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; "
-            "use x[tuple(seq)] instead of x[seq].", UserWarning, stacklevel=4)
-        return tuple(index)
-    return (index,)
-
-
-def read_index(index, array: np.ndarray) -> tuple[tuple | None, list]:
-    """An index as a basic key (None if it selects everything) and, for each dimension of what that selects, a tensor or None.
-
-    A mask stands where its first dimension is. Raises what `tensor[index]` raises.
-    """
-    parts = []
-    for item in _items(index):
-        if isinstance(item, slice):
-            parts.append(_plain_slice(item))
-        elif item is None or item is Ellipsis:
-            parts.append(item)
-        elif isinstance(item, (bool, np.bool_)):
-            parts.append(wrap(np.array(bool(item))))
-        elif isinstance(item, (int, np.integer)):
-            parts.append(int(item))
-        else:
-            tensor = _index_array(item)
-            scalar = not tensor._array.ndim and tensor._array.dtype.kind != "b"
-            parts.append(int(tensor._array) if scalar else tensor)
-    used = sum([0 if p is None or p is Ellipsis else _span(p) for p in parts])
-    if used > array.ndim:
-        if not array.ndim or array.ndim < used:
-            raise _index_error(IndexError("too many indices"), array, tuple(parts))
-    return _laid_out(parts, array, used)
-
-
-def _span(part) -> int:
-    """How many dimensions of the tensor a part of an index takes up."""
-    if isinstance(part, Tensor):
-        return part._array.ndim if part._array.dtype.kind == "b" else 1
-    return 1
-
-
-def _laid_out(parts: list, array: np.ndarray, used: int) -> tuple[tuple | None, list]:
-    """Split checked parts into the basic key and the advanced indices."""
-    key: list = []
-    advanced: list = []
-    seen = False
-    for part in parts:
-        if part is Ellipsis:
-            filled = [FULL] * (0 if seen else array.ndim - used)
-            filled = [FULL] * (array.ndim - used) if not seen else []
-            seen = True
-            key += filled
-            advanced += [None] * len(filled)
-        elif isinstance(part, Tensor):
-            span = _span(part)
-            place = sum([k is not None for k in key])
-            if span == 0:  # a bool adds a dimension of size 1 and keeps or drops it
-                key.append(None)
-                advanced.append(wrap(np.array([bool(part._array)])))
-                continue
-            if part._array.dtype.kind == "b":
-                _check_mask(part._array, array, place)
-            key += [FULL] * span
-            advanced += [part] + [None] * (span - 1) if span == 1 else [part, *[MASKED] * (span - 1)]
-        else:
-            key.append(part)
-            if not isinstance(part, int):
-                advanced.append(None)
-    trivial = all(k == FULL for k in key if k is not None) and None not in key
-    return None if trivial else (*key, ...), advanced
-
-
-MASKED = object()  # stands for the further dimensions of a mask
-
-
-def _check_mask(mask: np.ndarray, array: np.ndarray, place: int) -> None:
-    for d in range(mask.ndim):
-        if mask.shape[d] != array.shape[place + d]:
-            raise IndexError(
-                f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed tensor "
-                f"{list(array.shape)} at index {place + d}"
-            )
 
 
 # --- advanced indices ------------------------------------------------------------------------------------------------
@@ -320,8 +170,9 @@ class index_at_backward:
         merged = _merged(input_shape, dim, span) if span != 1 else input_shape
         size = merged[dim]
         rows = np.moveaxis(input.reshape(*merged[:dim], index.size, *merged[dim + 1 :]), dim, 0) if dim else input
-        whole = add_rows(size, wrapped(index, size).reshape(-1), rows.reshape(index.size, -1) if index.size else rows.reshape(0, 0),
-                         input.dtype, merged[:dim] + merged[dim + 1 :])  # fmt: skip
+        flat = wrapped(index, size).reshape(-1)
+        rows = rows.reshape(index.size, -1) if index.size else rows.reshape(0, 0)
+        whole = add_rows(size, flat, rows, input.dtype, merged[:dim] + merged[dim + 1 :])
         whole = np.moveaxis(whole, 0, dim) if dim else whole
         return xp.ascontiguousarray(whole).reshape(input_shape)
 
@@ -346,7 +197,9 @@ def _take(array: np.ndarray, indices) -> np.ndarray:
             np.broadcast_shapes(*shapes)
         except ValueError:
             text = ", ".join(map(str, shapes))
-            raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {text}") from None
+            raise IndexError(
+                f"shape mismatch: indexing tensors could not be broadcast together with shapes {text}"
+            ) from None
         for d, i in enumerate(indices):
             if i is not None:
                 raise_outside(i, array.shape[d], d)
@@ -401,7 +254,9 @@ class index_backward:
         count, outer = 1, tuple([input_shape[d] for d in rest])
         for d in dims:
             count *= input_shape[d]
-        whole = add_rows(count, flat, rows.reshape(flat.size, -1) if flat.size else rows.reshape(0, 0), input.dtype, outer)
+        whole = add_rows(
+            count, flat, rows.reshape(flat.size, -1) if flat.size else rows.reshape(0, 0), input.dtype, outer
+        )
         whole = whole.reshape(tuple([input_shape[d] for d in dims]) + outer)
         order = [*dims, *rest]
         return xp.ascontiguousarray(whole.transpose([order.index(d) for d in range(len(order))]))
@@ -413,19 +268,6 @@ class index_backward:
         yield (make(3), [np.array([2, 0, 2]), np.array([1, 1, 1])], (3, 4)), {}
 
 
-def _split_masks(advanced: list) -> list:
-    """Masks turned into one integer index for each of their dimensions."""
-    indices: list = []
-    for item in advanced:
-        if item is MASKED:
-            continue
-        if item is not None and item._array.dtype.kind == "b":
-            indices.extend([wrap(i) for i in np.nonzero(item._array)])
-        else:
-            indices.append(item)
-    return indices
-
-
 def take_advanced(tensor: Tensor, advanced: list) -> Tensor:
     """What tensors of indices and masks select, a copy."""
     given = [(d, i) for d, i in enumerate(advanced) if i is not None and i is not MASKED]
@@ -435,7 +277,27 @@ def take_advanced(tensor: Tensor, advanced: list) -> Tensor:
         if array.dtype.kind == "b":
             return index_at(tensor, wrap(np.flatnonzero(array)), dim, array.ndim)
         return index_at(tensor, item, dim)
-    return index(tensor, _split_masks(advanced))
+    indices = split_masks(advanced)
+    dims = [d for d, i in enumerate(indices) if i is not None]
+    if (
+        tensor._array.flags.c_contiguous and dims[-1] - dims[0] == len(dims) - 1
+    ):  # side by side: as good as one dimension
+        flat = _flattened([indices[d]._array for d in dims], tensor._array.shape[dims[0] :], dims[0])
+        if flat is not None:
+            return index_at(tensor, wrap(flat), dims[0], len(dims))
+    return index(tensor, indices)
+
+
+def _flattened(indices, shape: tuple, dim: int) -> np.ndarray | None:
+    """Indices of several dimensions as one that counts through all of them; None where they do not fit together."""
+    flat: np.ndarray | int = 0
+    for position, (item, size) in enumerate(zip(indices, shape, strict=False)):
+        raise_outside(item, size, dim + position)
+        try:
+            flat = flat * size + wrapped(item, size)
+        except ValueError:
+            return None
+    return np.asarray(flat)
 
 
 def getitem(self: Tensor, key) -> Tensor:
@@ -450,7 +312,10 @@ def getitem(self: Tensor, key) -> Tensor:
         return take_basic(self, (key, ...) if key is not Ellipsis else (key,))
     basic, advanced = read_index(key, self._array)
     if not any(i is not None for i in advanced):
-        return take_basic(self, basic or (FULL if self._array.ndim and key is not Ellipsis else ..., ...)[: 2 if self._array.ndim else 1])
+        return take_basic(
+            self,
+            basic or (FULL if self._array.ndim and key is not Ellipsis else ..., ...)[: 2 if self._array.ndim else 1],
+        )
     return take_advanced(self if basic is None else take_basic(self, basic), advanced)
 
 
@@ -509,25 +374,28 @@ def _put(array: np.ndarray, indices, values: np.ndarray, accumulate: bool) -> No
     except (IndexError, ValueError):
         target = _take(array, indices).shape  # raises where the indices are at fault
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(target)}"
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result "
+            f"of shape {list(target)}"
         ) from None
 
 
 def _given_indices(input: Tensor, indices, name: str) -> list:
     """Index tensors of `index_put`, masks turned into integers."""
     if isinstance(indices, Tensor) or not isinstance(indices, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
+        )
     advanced: list = []
     for item in indices:
-        tensor = None if item is None else _index_array(item)
+        tensor = None if item is None else index_array(item)
         if tensor is not None and tensor._array.dtype.kind == "b":
-            _check_mask(tensor._array, input._array, len(advanced))
+            check_mask(tensor._array, input._array, len(advanced))
             advanced += [tensor, *[MASKED] * (tensor._array.ndim - 1)]
         else:
             advanced.append(tensor)
     if len(advanced) > input._array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input._array.ndim} (got {len(advanced)})")
-    return _split_masks(advanced)
+    return split_masks(advanced)
 
 
 @composite(method=True)
@@ -542,7 +410,11 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) 
 def index_put_inplace(self: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write, or add, `values` to the places that a tuple of index tensors chooses."""
     chosen = _given_indices(self, indices, "index_put_")
-    if values._array.dtype == self._array.dtype and modes.road is not GENERAL and not check_inplace(self, values.requires_grad):
+    if (
+        values._array.dtype == self._array.dtype
+        and modes.road is not GENERAL
+        and not check_inplace(self, values.requires_grad)
+    ):
         _put(self._array, chosen_arrays(chosen), values._array, accumulate)
         written(self, "index_put_")
         return self
@@ -561,7 +433,10 @@ def _value(value, tensor: Tensor):
     """What is assigned, as a number or a tensor."""
     if isinstance(value, (Tensor, *NUMBERS)):
         return value
-    raise TypeError(f"can't assign a {type(value).__name__} to a {tensor.type()}: give a number, or convert it with torch.tensor or torch.from_numpy")
+    raise TypeError(
+        f"can't assign a {type(value).__name__} to a {tensor.type()}: give a number, or convert it with "
+        f"torch.tensor or torch.from_numpy"
+    )
 
 
 def _without_leading_ones(array: np.ndarray, ndim: int) -> np.ndarray:
@@ -573,18 +448,20 @@ def _without_leading_ones(array: np.ndarray, ndim: int) -> np.ndarray:
 def setitem(self: Tensor, key, value) -> None:
     """`tensor[key] = value`: write a number or a tensor, broadcast and cast, into what `key` selects."""
     value = _value(value, self)
-    if key.__class__ is tuple and _is_plain(key) or key.__class__ is int:
+    if (key.__class__ is tuple and _is_plain(key)) or key.__class__ is int:
         parts = key if key.__class__ is tuple else (key,)
         basic, advanced = parts if Ellipsis in parts else (*parts, ...), ()
     else:
         basic, advanced = read_index(key, self._array)
-    recorded = modes.grad_enabled and (self.requires_grad or (value.__class__ is not float and isinstance(value, Tensor) and value.requires_grad))
+    recorded = modes.grad_enabled and (
+        self.requires_grad or (value.__class__ is not float and isinstance(value, Tensor) and value.requires_grad)
+    )
     if not recorded and modes.road is not GENERAL:
         check_inplace(self, False)
         try:
             target = self._array if basic is None else self._array[basic]
         except IndexError as error:
-            raise _index_error(error, self._array, basic) from None
+            raise index_error(error, self._array, basic) from None
         _write(target, advanced, value)
         written(self, "__setitem__")
         return
@@ -607,7 +484,7 @@ def _stripped(value: Tensor, ndim: int) -> Tensor:
 
 
 def _put_recorded(part: Tensor, advanced: list, value) -> None:
-    indices = _split_masks(advanced)
+    indices = split_masks(advanced)
     if not isinstance(value, Tensor):
         value = wrap(number_in(value.item() if isinstance(value, np.generic) else value, part._array.dtype))
     elif value._array.dtype != part._array.dtype:
@@ -627,7 +504,7 @@ def _write(target: np.ndarray, advanced, value) -> None:
         if len(given) == 1 and not values.ndim and given[0]._array.dtype.kind == "b" and advanced[0] is given[0]:
             target[given[0]._array] = values
             return
-        indices = chosen_arrays(_split_masks(advanced))
+        indices = chosen_arrays(split_masks(advanced))
         if values.ndim > 1 and values.shape[0] == 1:
             values = _without_leading_ones(values, _take(target, indices).ndim)
         _put(target, indices, values, False)

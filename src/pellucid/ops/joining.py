@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from pellucid.autograd.operator import Arrays, Promote, composite, operator
 from pellucid.core.tensor import Tensor
 from pellucid.ops.geometry import canonical_dim
@@ -77,11 +76,15 @@ def cat(tensors, dim: int = 0, *, out=None, axis: int | None = None) -> Tensor:
 
 def _list_of(tensors, name: str) -> list:
     if isinstance(tensors, Tensor) or not hasattr(tensors, "__iter__"):
-        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        )
     tensors = list(tensors)
     for position, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
-            raise TypeError(f"{name}(): expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
+            raise TypeError(
+                f"{name}(): expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}"
+            )
     return tensors
 
 
@@ -187,11 +190,12 @@ def block_diag(*tensors) -> Tensor:
         tensors = tuple(tensors[0])
     for position, tensor in enumerate(tensors):
         if tensor._array.ndim > 2:
-            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has {tensor._array.ndim} dimensions")
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has "
+                f"{tensor._array.ndim} dimensions"
+            )
     if not tensors:
         from pellucid.ops.factories import zeros
 
         return zeros(1, 0)
     return block_diag_(list(atleast_2d(list(tensors))))
-
-

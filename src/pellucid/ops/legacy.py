@@ -36,7 +36,10 @@ class _TypedTensor(type):
         return f"<class 'torch.{cls.__name__}'>"
 
 
-TYPES = {name: _TypedTensor(name, (), {"__doc__": f"A tensor of {kind.name}: the old constructor."}) for name, kind in NAMES.items()}
+TYPES = {
+    name: _TypedTensor(name, (), {"__doc__": f"A tensor of {kind.name}: the old constructor."})
+    for name, kind in NAMES.items()
+}
 
 
 def _publish() -> None:
@@ -57,8 +60,14 @@ def is_tensor(obj) -> bool:
 def type_(self: Tensor, dtype=None, non_blocking: bool = False):
     """The name of the old type of this tensor, such as 'torch.FloatTensor'; with an argument, the tensor converted."""
     if dtype is None:
-        name = next(name for name, kind in NAMES.items() if kind is self.dtype) if self.dtype in NAMES.values() else None
-        return f"torch.{name}" if name else f"torch.{'ComplexFloatTensor' if self.itemsize == 8 else 'ComplexDoubleTensor'}"
+        name = (
+            next(name for name, kind in NAMES.items() if kind is self.dtype) if self.dtype in NAMES.values() else None
+        )
+        return (
+            f"torch.{name}"
+            if name
+            else f"torch.{'ComplexFloatTensor' if self.itemsize == 8 else 'ComplexDoubleTensor'}"
+        )
     return self.to(_wanted(dtype))
 
 

@@ -1,6 +1,6 @@
 """Losses that compare an input with a target element by element: squared, absolute, Huber, cross-entropy of bits, divergences.
 
-Losses over classes are in losses_classes.py, those over pairs and triplets in losses_margin.py.
+Losses over classes are in losses_classes.py, those over pairs and triplets in losses_pairs.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ def legacy_reduction(size_average, reduce, reduction: str) -> str:
     if size_average is not None or reduce is not None:
         chosen = "mean" if size_average is not False else "sum"
         reduction = chosen if reduce is not False else "none"
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=3)
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            stacklevel=3,
+        )
     check_reduction(reduction)
     return reduction
 
@@ -59,7 +62,9 @@ def same_sizes(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 def _require_float(input, kernel: str) -> None:
     if input.dtype.kind not in "fcV":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(input)}': convert input and target with .float()")
+        raise NotImplementedError(
+            f"\"{kernel}\" not implemented for '{scalar_name(input)}': convert input and target with .float()"
+        )
 
 
 def _reduced(xp, loss, reduction: str):
@@ -109,7 +114,9 @@ class _mse_loss:
 def _weighted(loss: Tensor, weight: Tensor, reduction: str) -> Tensor:
     """A loss of each element times its weight; the mean is over the sum of the weights."""
     if weight._array.shape != loss._array.shape:
-        raise ValueError(f"Weights and input must have the same size: got weight {list(weight.shape)}, input {list(loss.shape)}")
+        raise ValueError(
+            f"Weights and input must have the same size: got weight {list(weight.shape)}, input {list(loss.shape)}"
+        )
     loss = loss * weight
     if reduction == "mean":
         return loss.sum() / weight.sum()
@@ -225,7 +232,9 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
 
 def _in_unit_interval(array, name: str) -> None:
     if array.size and not bool(((array >= 0) & (array <= 1)).all()):
-        raise RuntimeError(f"all elements of {name} should be between 0 and 1: they range from {array.min()} to {array.max()}")
+        raise RuntimeError(
+            f"all elements of {name} should be between 0 and 1: they range from {array.min()} to {array.max()}"
+        )
 
 
 @operator(module=None, name="binary_cross_entropy")
@@ -269,7 +278,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         )
     if target._array.dtype != input._array.dtype:
         raise RuntimeError(
-            f"Found dtype {scalar_name(target._array)} but expected {scalar_name(input._array)}: convert the target with .to(input.dtype)"
+            f"Found dtype {scalar_name(target._array)} but expected {scalar_name(input._array)}: convert the target "
+            "with .to(input.dtype)"
         )
     return T.binary_cross_entropy(input, target, weight, reduction)
 
@@ -278,7 +288,9 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 class _binary_cross_entropy_with_logits:
     """-(p t log s(x) + (1 - t) log(1 - s(x))), s the logistic function, times a weight, reduced; p weighs positive targets."""
 
-    def forward(xp, input: Array, target: Array, weight: Index | None, pos_weight: Index | None = None, reduction: str = "mean"):
+    def forward(
+        xp, input: Array, target: Array, weight: Index | None, pos_weight: Index | None = None, reduction: str = "mean"
+    ):
         softplus = xp.log1p(xp.exp(-xp.abs(input))) + xp.maximum(-input, 0)  # -log s(x), without overflow
         if pos_weight is not None:
             softplus *= (pos_weight - 1) * target + 1
@@ -287,7 +299,9 @@ class _binary_cross_entropy_with_logits:
 
     def vjp_input(F, grad, input, target, weight, pos_weight, reduction, input_shape):
         positive = target if pos_weight is None else target * pos_weight
-        slope = F.sigmoid(input) - target if pos_weight is None else (positive + 1 - target) * F.sigmoid(input) - positive
+        slope = (
+            F.sigmoid(input) - target if pos_weight is None else (positive + 1 - target) * F.sigmoid(input) - positive
+        )
         slope = slope * _share(grad, reduction, input_shape)
         return slope if weight is None else slope * weight
 
@@ -305,7 +319,9 @@ class _binary_cross_entropy_with_logits:
 
 
 @composite(module=("nn.functional", "torch"))
-def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+def binary_cross_entropy_with_logits(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+):
     """Cross-entropy of the probabilities sigmoid(input) with target probabilities, without overflow.
 
     input, target: [*S], float. weight, pos_weight: broadcastable to [*S]; the second multiplies the term of positive targets.
@@ -345,7 +361,9 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 
 @composite(module=("nn.functional", "torch"))
-def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+def poisson_nll_loss(
+    input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
+):
     """Negative log-likelihood of counts that are Poisson distributed: rate - target log(rate).
 
     input: [*S], the rate or (log_input) its logarithm. target: [*S]. `full` adds Stirling's approximation of log(target!).
@@ -359,11 +377,16 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     return reduce_loss(loss, reduction)
 
 
+def _lacks_one_size(shape: tuple, whole: tuple) -> bool:
+    """Whether a shape equals another but for one size, which is 1."""
+    return len(shape) == len(whole) and sum(a for a, b in zip(shape, whole, strict=True) if a != b) == 1
+
+
 @composite(module="nn.functional")
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """Negative log-likelihood of normally distributed targets: 0.5 (log var + (input - target)^2 / var).
 
-    input, target: [*S] (broadcast). var: [*S], [*S without the last], [*S with a last 1] or a number; bounded below by `eps`,
+    input, target: [*S] (broadcast). var: [*S], [*S without the last], [*S with one size 1] or a number; bounded below by `eps`,
     which the gradient does not see. Returns a 0-d tensor, or [*S] for reduction "none".
     Raises: ValueError for a negative or badly shaped variance, or an unknown reduction.
     """
@@ -374,7 +397,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if var.size() != input.size():
         if tuple(input.size())[:-1] == tuple(var.size()):
             var = var.unsqueeze(-1)
-        elif not (input.dim() == var.dim() and tuple(input.size())[:-1] == tuple(var.size())[:-1] and var.size(-1) == 1):
+        elif not _lacks_one_size(tuple(var.size()), tuple(input.size())):
             raise ValueError(f"var is of incorrect size: {list(var.shape)} for input {list(input.shape)}")
     check_reduction(reduction)
     if bool((var._array < 0).any()):

@@ -41,14 +41,18 @@ class masked_fill_number:
         yield (make(3, 1), make.mask(4), 2.0), {}
 
 
-@operator(broadcast=True, holomorphic=False, widen=False, module=None, name="masked_fill_tensor", node="MaskedFillBackward1")
+@operator(
+    broadcast=True, holomorphic=False, widen=False, module=None, name="masked_fill_tensor", node="MaskedFillBackward1"
+)
 class masked_fill_tensor:
     """`masked_fill` by a 0-d tensor."""
 
     def forward(xp, input: Array, mask: Index, value: Array):
         _check_mask(mask, "masked_fill_")
         if value.ndim:
-            raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+            raise RuntimeError(
+                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+            )
         if value.dtype.kind == "c" and input.dtype.kind != "c":
             raise RuntimeError(f"value cannot be converted to type {dtype_of(input.dtype).name} without overflow")
         return xp.where(mask, cast(value, input.dtype), input)
@@ -69,7 +73,9 @@ def masked_fill(input: Tensor, mask: Tensor, value) -> Tensor:
 
     RuntimeError for a mask that is not bool, or a value of more dimensions.
     """
-    return masked_fill_tensor(input, mask, value) if isinstance(value, Tensor) else masked_fill_number(input, mask, value)
+    return (
+        masked_fill_tensor(input, mask, value) if isinstance(value, Tensor) else masked_fill_number(input, mask, value)
+    )
 
 
 def masked_fill_(self: Tensor, mask: Tensor, value) -> Tensor:

@@ -15,7 +15,7 @@ from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.checks import scalar_name
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
 
 
 # --- the fused operators --------------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ class normalised:
     """(input - mean) * rstd * weight + bias, where `mean` and `rstd` are the input's own over `dims`.
 
     input: [*S]; weight, bias: broadcastable to [*S], or None; mean, rstd: [*S with ones for dims].
-    Derivative: ρ (h - m(h) - x̂ m(h x̂)), h being weight * grad, x̂ the normalised input, m the mean over `dims`
+    Derivative: rstd (h - m(h) - x̂ m(h x̂)), h being weight * grad, x̂ the normalised input, m the mean over `dims`
     (Ioffe and Szegedy, Batch normalization, 2015).
     """
 
@@ -71,11 +71,11 @@ class normalised:
 
 @operator(module=None, name="normalised_backward", node="NativeLayerNormBackwardBackward0")
 class normalised_backward:
-    """The gradient of `normalised`'s input: ρ (h - m(h) - x̂ m(h x̂)), h = input * weight.
+    """The gradient of `normalised`'s input: rstd (h - m(h) - x̂ m(h x̂)), h = input * weight.
 
     input is the gradient of the result, `image` what was normalised. In h this is a symmetric linear map N, so its own
     transpose. In the image, with v the incoming gradient, A = m(v h) - m(v) m(h), B = m(v x̂), C = m(h x̂):
-    -ρ^2 x̂ (A - B C) - ρ (C N(v) + B N(h)), from dρ = -ρ^2 m(x̂ dx) and dx̂ = N(dx).
+    -rstd ^2 x̂ (A - B C) - rstd (C N(v) + B N(h)), from drstd = -rstd ^2 m(x̂ dx) and dx̂ = N(dx).
     """
 
     def forward(xp, input: Array, image: Array, weight: Array | None = None, mean: Index | None = None,
@@ -365,13 +365,3 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
         near[c, max(0, c - before) : c + after + 1] = 1 / size
     mean = wrap(near) @ squares.reshape(squares.size(0), channels, -1)
     return input / (mean.reshape(input.shape) * alpha + k).pow(beta)
-
-
-@composite(module="nn.functional")
-def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
-    """Vectors along `dim` divided by their p-norm, which is bounded below by `eps`.
-
-    input: [*S]. Returns [*S].
-    """
-    length = input.norm(p, dim, keepdim=True).clamp_min(eps)
-    return T.div(input, length.expand_as(input), out=out)

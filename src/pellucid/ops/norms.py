@@ -162,7 +162,7 @@ def renorm(input, p: float, dim: int, maxnorm: float, *, out=None):
 # --- cross product ---------------------------------------------------------------------------------------------------
 
 
-@operator(promote=Promote.SAME, exact=True, name="linalg_cross", module=None, node="LinalgCrossBackward0")
+@operator(promote=Promote.SAME, name="linalg_cross", module=None, node="LinalgCrossBackward0")
 class cross_kernel:
     """The vector product along a dimension of size 3."""
 

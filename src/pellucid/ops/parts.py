@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
-from pellucid.core.tensor import Tensor, storage_of
+from pellucid.core.tensor import Tensor, dim_error, storage_of
 from pellucid.ops.geometry import canonical_dim, sizes_of, strides_of
 from pellucid.ops.views import own_geometry
 
@@ -36,7 +36,9 @@ class select:
         dim, index = canonical_dim(dim, input.ndim), int(index)
         size = input.shape[dim]
         if not -size <= index < size:
-            raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
+            raise IndexError(
+                f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
+            )
         return dim, index % size
 
     def forward(xp, input: Array, dim: int, index: int):
@@ -87,7 +89,9 @@ def narrow(input: Tensor, dim: int, start, length: int) -> Tensor:
     """
     if isinstance(start, Tensor):
         if start._array.ndim or start._array.dtype.kind not in "iu":
-            raise RuntimeError(f"start must be an 0-dim integral Tensor, got shape {list(start._array.shape)}, {start.dtype}")
+            raise RuntimeError(
+                f"start must be an 0-dim integral Tensor, got shape {list(start._array.shape)}, {start.dtype}"
+            )
         start = int(start._array)
     return narrow_(input, dim, start, length)
 
@@ -95,10 +99,9 @@ def narrow(input: Tensor, dim: int, start, length: int) -> Tensor:
 @composite(method=True)
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`narrow`, copied."""
-    try:
-        return narrow(input, dim, start, length).clone()
-    except IndexError as error:  # this one function raises another type
-        raise RuntimeError(str(error)) from None
+    if dim >= input._array.ndim:
+        raise RuntimeError(f"narrow_copy(): {dim_error(dim, input._array.ndim)}")
+    return narrow(input, dim, start, length).clone()
 
 
 # --- diagonals -------------------------------------------------------------------------------------------------------
@@ -303,7 +306,9 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 
 
 @composite(method=True)
-def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
     """The tensor with `src` in the place of a range of slices."""
     dim = canonical_dim(dim, input._array.ndim)
     return _written(input, src, lambda t: t[(*(FULL,) * dim, slice(start, end, step))])

@@ -269,7 +269,9 @@ class sign:
 
     def forward(xp, input: Array):
         if input.dtype.kind == "c":
-            raise NotImplementedError("Unlike NumPy, torch.sign doesn't operate on complex tensors, use torch.sgn instead")
+            raise NotImplementedError(
+                "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+            )
         return xp.sign(input) if input.dtype.kind != "b" else input.copy()
 
     def vjp_input(F, grad):

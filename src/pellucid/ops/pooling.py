@@ -111,7 +111,8 @@ def check_image(function: str, input, count: int) -> None:
         raise RuntimeError(f"non-empty {count + 1}D or {count + 2}D (batch mode) tensor expected for input: {function} got shape {list(shape)}")
     start = f"{function}: " if count == 1 else ""
     raise RuntimeError(
-        f"{start}Expected {count + 1}D or {count + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}"
+        f"{start}Expected {count + 1}D or {count + 2}D (batch mode) tensor with optional 0 dim batch size for input, "
+        f"but got:{list(shape)}"
     )
 
 

@@ -31,7 +31,8 @@ def _inner_sizes(a, b) -> None:
         rows = a.size // a.shape[-1] if a.shape[-1] else int(np.prod(a.shape[:-1]))
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {times(b.shape)}): the columns of the first "
-            f"({a.shape[-1]}) must be as many as the rows of the second ({b.shape[0]}); operands are {list(a.shape)} and {list(b.shape)}"
+            f"({a.shape[-1]}) must be as many as the rows of the second ({b.shape[0]}); operands are {list(a.shape)} "
+            f"and {list(b.shape)}"
         )
 
 
@@ -131,7 +132,8 @@ class bmm:
 def _check_mv(mat, vec) -> None:
     if mat.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(
-            f"vector + matrix @ vector expected, got 1, {mat.ndim}, {vec.ndim}: input has shape {list(mat.shape)}, vec {list(vec.shape)}"
+            f"vector + matrix @ vector expected, got 1, {mat.ndim}, {vec.ndim}: input has shape {list(mat.shape)}, "
+            f"vec {list(vec.shape)}"
         )
     if mat.shape[1] != vec.shape[0]:
         raise RuntimeError(
@@ -352,8 +354,8 @@ def _check_linear(input, weight, bias) -> None:
             other = weight if weight.dtype != input.dtype else input
             first = bias if other is input else input
             raise RuntimeError(
-                f"self and mat2 must have the same dtype, but got {scalar_name(first)} and {scalar_name(other)}: linear() got input "
-                f"{scalar_name(input)}, weight {scalar_name(weight)}, bias {scalar_name(bias)}"
+                f"self and mat2 must have the same dtype, but got {scalar_name(first)} and {scalar_name(other)}: "
+                f"linear() got input {scalar_name(input)}, weight {scalar_name(weight)}, bias {scalar_name(bias)}"
             )
         if bias.ndim and bias.shape != (weight.shape[0],) and bias.shape != (1,):
             raise RuntimeError(

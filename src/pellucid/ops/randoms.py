@@ -9,9 +9,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from pellucid.autograd.views import forget_history
 from pellucid.autograd.operator import PUBLIC, Array, composite, operator
-from pellucid.autograd.views import check_inplace, written
+from pellucid.autograd.views import check_inplace, forget_history, written
 from pellucid.core import random as draws
 from pellucid.core.dtype import dtype_of
 from pellucid.core.random import Generator
@@ -19,7 +18,19 @@ from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.factories import _checked_size, finished, numpy_of
 from pellucid.ops.geometry import sizes_of
 
-__all__ = ["bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm"]
+__all__ = [
+    "bernoulli",
+    "multinomial",
+    "normal",
+    "poisson",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+]
 
 Generator.wrap_state = staticmethod(wrap)
 PUBLIC["torch"].update({n: getattr(draws, n) for n in ("Generator", "default_generator", "get_rng_state", "initial_seed",
@@ -37,7 +48,9 @@ def _sized(name: str, draw, doc: str):
         return finished(draw(shape, kind, generator=generator), requires_grad, device, out)
 
     factory.__name__ = factory.__qualname__ = name
-    factory.__doc__ = doc + "\n\nsize: integers or one sequence. dtype: floating-point or complex, else NotImplementedError."
+    factory.__doc__ = (
+        doc + "\n\nsize: integers or one sequence. dtype: floating-point or complex, else NotImplementedError."
+    )
     return composite()(factory)
 
 
@@ -46,7 +59,17 @@ randn = _sized("randn", draws.normal, "Normal numbers of mean 0 and variance 1."
 
 
 def _like(name: str, draw, doc: str):
-    def factory(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
+    def factory(
+        input,
+        *,
+        generator=None,
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad=False,
+        pin_memory=False,
+        memory_format=None,
+    ):
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         kind = input._array.dtype if dtype is None else numpy_of(dtype)
@@ -78,23 +101,27 @@ def _range(args: tuple, low, high, name: str) -> tuple:
 
 
 @composite()
-def randint(*args, low=None, high=None, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-            pin_memory=False) -> Tensor:  # fmt: skip
+def randint(*args, low=None, high=None, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
+            requires_grad=False, pin_memory=False) -> Tensor:  # fmt: skip
     """Integers uniform in [low, high): `randint(high, size)` or `randint(low, high, size)`; int64 unless `dtype` says otherwise.
 
     RuntimeError for an empty range, or one that the type cannot hold; TypeError if `size` is no sequence.
     """
     if size is None and args and not isinstance(args[-1], (tuple, list)):
-        raise TypeError(f"randint(): argument 'size' (position {len(args)}) must be tuple of ints, not {type(args[-1]).__name__}")
+        raise TypeError(
+            f"randint(): argument 'size' (position {len(args)}) must be tuple of ints, not {type(args[-1]).__name__}"
+        )
     low, high, rest = _range(args, low, high, "randint")
     size = rest[0] if size is None else size
     kind = out._array.dtype if out is not None and dtype is None else numpy_of(dtype, np.dtype(np.int64))
-    return finished(draws.integers(sizes_of((size,), "randint"), low, high, kind, generator), requires_grad, device, out)
+    return finished(
+        draws.integers(sizes_of((size,), "randint"), low, high, kind, generator), requires_grad, device, out
+    )
 
 
 @composite()
-def randint_like(input: Tensor, *args, low=None, high=None, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
-                 memory_format=None, pin_memory=False) -> Tensor:  # fmt: skip
+def randint_like(input: Tensor, *args, low=None, high=None, generator=None, dtype=None, layout=None, device=None,
+                 requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:  # fmt: skip
     """Integers uniform in [low, high), in the shape and type of `input`."""
     if args and high is None:
         low, high = (args[0], args[1]) if len(args) > 1 else (low, args[0])
@@ -105,7 +132,9 @@ def randint_like(input: Tensor, *args, low=None, high=None, generator=None, dtyp
 
 
 @composite()
-def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def randperm(
+    n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
     """The integers 0 to n - 1 in random order, int64 unless `dtype` says otherwise."""
     kind = out._array.dtype if out is not None and dtype is None else numpy_of(dtype, np.dtype(np.int64))
     return finished(draws.permutation(n, kind, generator), requires_grad, device, out)
@@ -145,7 +174,9 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         mean, std = [v if isinstance(v, Tensor) else wrap(np.asarray(v, kind)) for v in (mean, std)]
         return normal_of(mean, std, generator=generator, out=out)
     if size is None:
-        raise TypeError("normal() received an invalid combination of arguments: with numbers for mean and std, size is needed")
+        raise TypeError(
+            "normal() received an invalid combination of arguments: with numbers for mean and std, size is needed"
+        )
     kind = out._array.dtype if out is not None and dtype is None else numpy_of(dtype)
     return finished(draws.normal(sizes_of((size,), "normal"), kind, mean, std, generator), requires_grad, device, out)
 
@@ -221,7 +252,9 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator=None
     """Overwrite with normal numbers."""
     whole = self._array.flags.c_contiguous
     mean, std = [v.item() if isinstance(v, Tensor) else v for v in (mean, std)]
-    return _fill(self, "normal_", lambda shape: draws.normal(shape, self._array.dtype, mean, std, generator, contiguous=whole))
+    return _fill(
+        self, "normal_", lambda shape: draws.normal(shape, self._array.dtype, mean, std, generator, contiguous=whole)
+    )
 
 
 def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, generator=None, **bounds) -> Tensor:

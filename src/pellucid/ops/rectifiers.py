@@ -11,7 +11,7 @@ from pellucid.autograd.call import inplace as write_in_place
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
 from pellucid.autograd.samples import unary
 from pellucid.core.tensor import Tensor
-from pellucid.ops.checks import require_kind
+from pellucid.ops.checks import require_kind, scalar_name
 
 __all__ = ["hardshrink", "prelu", "relu", "rrelu", "threshold"]
 
@@ -170,7 +170,7 @@ def relu6(input, inplace: bool = False):
     return run(hardtanh_kernel, input, (0.0, 6.0), inplace)
 
 
-@operator(module=None, exact=True, name="leaky_relu", node="LeakyReluBackward0")
+@operator(module=None, name="leaky_relu", node="LeakyReluBackward0")
 class leaky_kernel:
     """x for positive x, negative_slope * x for the others."""
 
@@ -193,7 +193,7 @@ def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
     return run(leaky_kernel, input, (negative_slope,), inplace)
 
 
-@operator(module=None, exact=True, broadcast=True, node="PreluKernelBackward0")
+@operator(module=None, broadcast=True, node="PreluKernelBackward0")
 class prelu_kernel:
     """x for positive x, weight * x for the others; weight broadcasts."""
 
@@ -338,7 +338,7 @@ def hardsigmoid(input, inplace: bool = False):
     return run(hardsigmoid_kernel, input, (), inplace)
 
 
-@operator(module=None, exact=True, node="HardswishBackward0")
+@operator(module=None, node="HardswishBackward0")
 class hardswish_kernel:
     """x times `hardsigmoid` of x."""
 
@@ -386,8 +386,9 @@ class softshrink:
 
     def forward(xp, input: Array, lambd: float = 0.5):
         require_kind("softshrink_cpu", input, "f")
-        if lambd < 0:
-            raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+        if not 0 <= lambd <= np.finfo(input.dtype).max:
+            top, kind = np.finfo(input.dtype).max, scalar_name(input)
+            raise RuntimeError(f"lambda must be in range [0, {top:g}] for input dtype {kind}, but found {lambd:g}")
         return xp.where(input > lambd, input - lambd, xp.where(input < -lambd, input + lambd, input * 0))
 
     def vjp_input(F, grad, input, lambd):

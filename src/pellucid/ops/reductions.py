@@ -151,7 +151,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
         RuntimeError: complex input.
     """
     if input.is_complex():
-        raise RuntimeError("nansum does not support complex inputs")
+        raise RuntimeError("nansum on CPU does not support complex inputs")
     return sum(nan_as_zero(input), dim, keepdim, dtype=dtype, out=out)
 
 
@@ -248,7 +248,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 # --- prod ------------------------------------------------------------------------------------------------------------
 
 
-@operator(module=None, exact=True, node="ProdBackward0")
+@operator(module=None, node="ProdBackward0")
 class prod_all:
     """The product of all elements."""
 
@@ -263,7 +263,7 @@ class prod_all:
         yield (make(),), {}
 
 
-@operator(module=None, exact=True, node="ProdBackward1")
+@operator(module=None, node="ProdBackward1")
 class prod_dim:
     """The product over one dimension."""
 
@@ -285,7 +285,7 @@ class prod_dim:
         yield (make(2, 3), -1, True), {}
 
 
-@operator(module=None, exact=True)
+@operator(module=None)
 class prod_others:
     """For each element the product of all others along the last dimension: the derivative of a product, "
     "zeros or not."""

@@ -71,7 +71,7 @@ class cumsum_back:
     samples = _samples
 
 
-@operator(module=None, exact=True, name="cumprod", node="CumprodBackward0")
+@operator(module=None, name="cumprod", node="CumprodBackward0")
 class cumprod_kernel:
     """The product of the elements up to each."""
 

@@ -14,8 +14,16 @@ from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.accumulation import add_to, wrapped
 from pellucid.ops.dims import one_dim
 
-__all__ = ["argwhere", "gather", "index_add", "index_copy", "index_fill", "index_select", "nonzero", "put",
-           "scatter", "scatter_add", "take", "take_along_dim"]  # fmt: skip
+__all__ = [
+    "gather",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_select",
+    "scatter",
+    "scatter_add",
+    "take_along_dim",
+]
 
 
 # --- checks and places -------------------------------------------------------------------------------------------------
@@ -36,9 +44,13 @@ def _places(index: np.ndarray, dim: int) -> tuple:
     """Index arrays that address, for each element of `index`, itself with the coordinate `dim` replaced."""
     if not index.ndim:
         return (index,)
-    grid = list(np.ogrid[tuple(slice(n) for n in index.shape)])
-    grid[dim] = index
-    return tuple(grid)
+    ndim = index.ndim
+    return tuple(
+        [
+            index if d == dim else np.arange(n).reshape((1,) * d + (n,) + (1,) * (ndim - d - 1))
+            for d, n in enumerate(index.shape)
+        ]
+    )
 
 
 def _check_shapes(name: str, input: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray | None = None) -> None:
@@ -46,14 +58,17 @@ def _check_shapes(name: str, input: np.ndarray, dim: int, index: np.ndarray, src
     if not index.size:
         return
     if max(index.ndim, 1) != max(input.ndim, 1):
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {'self' if src is not None else 'input'} tensor")
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as {'self' if src is not None else 'input'} tensor"
+        )
     if src is not None and max(index.ndim, 1) != max(src.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     for d in range(index.ndim):
         too_large = d != dim and index.shape[d] > (input.shape[d] if input.ndim else 1)
         if too_large or (src is not None and index.shape[d] > (src.shape[d] if src.ndim else 1)):
             raise RuntimeError(
-                f"{name}(): Expected index {shape_text(index)} to be no larger than self {shape_text(input)} apart from dimension "
+                f"{name}(): Expected index {shape_text(index)} to be no larger than self {shape_text(input)} "
+                f"apart from dimension "
                 f"{dim}" + (f" and to be no larger than src {shape_text(src)}" if src is not None else "")
             )
 
@@ -147,7 +162,9 @@ def _counted(indices: Tensor, size: int) -> Tensor:
 
 def _index_vector(name: str, index: np.ndarray, size: int, dim: int) -> None:
     if index.ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {index.dtype.name}")
+        raise IndexError(
+            f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {index.dtype.name}"
+        )
     if index.dtype not in (np.int64, np.int32):
         raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index, got {index.dtype.name}")
     if index.size and not (-size <= index.min() and index.max() < size):
@@ -203,34 +220,6 @@ def _added(whole: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -
     else:
         np.add.at(whole, (slice(None),) * dim + (index,), source)
     return whole
-
-
-@composite(method=True)
-def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements at `index`, counted through the tensor as one row. Returns the shape of index."""
-    if index._array.dtype != np.int64:
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype}")
-    flat = wrapped(index._array.reshape(-1), input.numel())
-    if flat.size and not (0 <= flat.min() and flat.max() < input.numel()):
-        raise IndexError(f"take(): index out of range for a tensor of {input.numel()} elements")
-    return input.reshape(-1).index_select(0, wrap(flat)).reshape(index.shape)
-
-
-@composite(method=True)
-def nonzero(input: Tensor, *, as_tuple: bool = False):
-    """The indices of all elements that are not zero: [count, number of dimensions], or a tuple with one vector for each."""
-    array = input._array
-    if as_tuple:
-        return tuple(wrap(part) for part in np.nonzero(array if array.ndim else array.reshape(1)))
-    if not array.ndim:
-        return wrap(np.zeros((int(bool(array)), 0), np.int64))
-    return wrap(np.argwhere(array))
-
-
-@composite(method=True)
-def argwhere(input: Tensor) -> Tensor:
-    """The indices of all elements that are not zero: [count, number of dimensions]."""
-    return nonzero(input)
 
 
 # --- writing -----------------------------------------------------------------------------------------------------------
@@ -309,8 +298,8 @@ class scatter_src:
     def forward(xp, input: Array, dim: int, index: Index, src: Array):
         whole = xp.array(input, order="C")
         if index.size:
-            (whole if whole.ndim else whole.reshape(1))[_places(index if index.ndim else index.reshape(1), dim)] = _corner(
-                src, index.shape
+            (whole if whole.ndim else whole.reshape(1))[_places(index if index.ndim else index.reshape(1), dim)] = (
+                _corner(src, index.shape)
             )
         return whole
 
@@ -400,14 +389,22 @@ def _check_slices(name: str, input: np.ndarray, dim: int, index: np.ndarray, sou
     dim = one_dim(dim, input.ndim)
     _index_vector(name, index, input.shape[dim] if input.ndim else 1, dim)
     if source.dtype != input.dtype:
-        raise RuntimeError(f"{name}(): self and source expected to have the same dtype, but got (self) {input.dtype.name} and (source) {source.dtype.name}")
+        raise RuntimeError(
+            f"{name}(): self and source expected to have the same dtype, but got (self) {input.dtype.name} and "
+            f"(source) {source.dtype.name}"
+        )
     expected = list(input.shape)
     if expected:
         expected[dim] = index.size
     if list(source.shape) != expected and not (index.size == 1 and source.size == 1):
         if (source.shape[dim] if source.ndim else 1) != index.size:
-            raise IndexError(f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim) ({source.shape[dim] if source.ndim else 1})")
-        raise RuntimeError(f"{name}(): source {shape_text(source)} does not fit self {shape_text(input)}: expected {expected}")
+            raise IndexError(
+                f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim) "
+                f"({source.shape[dim] if source.ndim else 1})"
+            )
+        raise RuntimeError(
+            f"{name}(): source {shape_text(source)} does not fit self {shape_text(input)}: expected {expected}"
+        )
     return dim
 
 
@@ -423,7 +420,9 @@ class index_add:
         whole = xp.array(input, order="C")
         if not whole.ndim:
             return whole + added.sum(dtype=whole.dtype)
-        return _added(whole, dim, index.reshape(-1), added.reshape((*input.shape[:dim], index.size, *input.shape[dim + 1 :])))
+        return _added(
+            whole, dim, index.reshape(-1), added.reshape((*input.shape[:dim], index.size, *input.shape[dim + 1 :]))
+        )
 
     def vjp_input(F, grad):
         return grad
@@ -554,41 +553,3 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value) -> Tensor:
 
 
 Tensor.index_fill_ = index_fill_
-
-
-# --- counted through the tensor as one row ----------------------------------------------------------------------------
-
-
-@composite(method=True)
-def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """`input` with the elements of `source` written (or added) at `index`, counted through the tensor as one row."""
-    return input.clone().put_(index, source, accumulate)
-
-
-def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """In-place form of `put`."""
-    if index._array.dtype != np.int64:
-        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {index.dtype}")
-    if source.dtype is not self.dtype:
-        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype} and source.dtype = {source.dtype}")
-    if index.numel() != source.numel():
-        raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, index.numel() = {index.numel()}")
-    if not index.numel():
-        return self
-    if not self.numel():
-        raise IndexError("put_(): Tried to put elements into an empty tensor")
-    raise_outside(index._array, self.numel())
-    places = np.unravel_index(wrapped(index._array.reshape(-1), self.numel()), self._array.shape) if self.dim() else ()
-    if not self.dim():
-        return self.copy_(source.reshape(-1)[-1] if not accumulate else self + source.sum())
-    return self.index_put_(tuple(wrap(p) for p in places), source.reshape(-1), accumulate)
-
-
-def raise_outside(index: np.ndarray, count: int) -> None:
-    """IndexError for a flat index outside [-count, count)."""
-    if not (-count <= index.min() and index.max() < count):
-        wrong = index[(index < -count) | (index >= count)].flat[0]
-        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {count} elements.")
-
-
-Tensor.put_ = put_

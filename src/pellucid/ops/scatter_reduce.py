@@ -35,7 +35,9 @@ def _at(array: np.ndarray, index: np.ndarray, dim: int):
     return _places(index if index.ndim else index.reshape(1), dim)
 
 
-def _reduced(xp, input: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, reduce: str, include_self: bool) -> np.ndarray:
+def _reduced(
+    xp, input: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, reduce: str, include_self: bool
+) -> np.ndarray:
     """The forward of `scatter_reduce`."""
     result = xp.array(input, order="C")
     whole = result if result.ndim else result.reshape(1)
@@ -119,7 +121,9 @@ def _extreme(F, grad, input, dim, index, src, result, reduce, include_self):
     theirs = F.where(src == F.gather(result, dim, index), 1 + 0 * F.gather(one, dim, index), 0)
     count = F.scatter_add(own, dim, index, theirs)
     share = grad / F.where(count == 0, 1, count)
-    return F.where(input == result, share, 0), F.where(src == F.gather(result, dim, index), F.gather(share, dim, index), 0)
+    return F.where(input == result, share, 0), F.where(
+        src == F.gather(result, dim, index), F.gather(share, dim, index), 0
+    )
 
 
 def _part(src, index):
@@ -140,7 +144,9 @@ class scatter_counts:
 
 
 @composite(method=True)
-def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """`input` with the elements of `src` that fall on one place reduced: "sum", "prod", "mean", "amax" or "amin".
 
     input, index, src: as many dimensions each; index: int64, no larger than src.
@@ -149,7 +155,9 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     return scatter_reduce_(input, dim, index, src, reduce, include_self)
 
 
-def scatter_reduce_inplace(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+def scatter_reduce_inplace(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """In-place form of `scatter_reduce`."""
     return inplace(scatter_reduce_.operator, self, (dim, index, src, reduce, include_self))
 
@@ -163,14 +171,22 @@ def _as_scatter(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: 
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     array, values = index._array, source._array
     if array.ndim > 1:
-        raise IndexError(f"index_reduce_(): Index is supposed to be a vector, but got dim: {array.ndim} with type: {index.dtype}")
+        raise IndexError(
+            f"index_reduce_(): Index is supposed to be a vector, but got dim: {array.ndim} with type: {index.dtype}"
+        )
     if array.dtype not in (np.int64, np.int32):
         raise RuntimeError(f"index_reduce_(): Expected dtype int32/int64 for index but got: {index.dtype}")
     if values.dtype != input._array.dtype:
-        raise RuntimeError(f"index_reduce_(): self and source expected to have the same dtype, but got (self) {input.dtype} and (source) {source.dtype}")
+        raise RuntimeError(
+            f"index_reduce_(): self and source expected to have the same dtype, but got (self) {input.dtype} "
+            f"and (source) {source.dtype}"
+        )
     dim = canonical_dim(dim, input._array.ndim)
     if (values.shape[dim] if values.ndim else 1) != array.size:
-        raise IndexError(f"index_reduce_(): Number of indices ({array.size}) should be equal to source.size(dim): ({values.shape[dim] if values.ndim else 1}), for dim: {dim}")
+        raise IndexError(
+            f"index_reduce_(): Number of indices ({array.size}) should be equal to source.size(dim): "
+            f"({values.shape[dim] if values.ndim else 1}), for dim: {dim}"
+        )
     shape = [1] * values.ndim
     if shape:
         shape[dim] = array.size
@@ -178,13 +194,17 @@ def _as_scatter(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: 
 
 
 @composite(method=True)
-def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """`input` with the slices of `source` that fall on one index reduced: "prod", "mean", "amax" or "amin"."""
     dim, places = _as_scatter(input, dim, index, source, reduce)
     return scatter_reduce_(input, dim, places, source, reduce, include_self)
 
 
-def index_reduce_(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+def index_reduce_(
+    self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """In-place form of `index_reduce`."""
     dim, places = _as_scatter(self, dim, index, source, reduce)
     return inplace(scatter_reduce_.operator, self, (dim, places, source, reduce, include_self))

@@ -5,7 +5,6 @@ Results never share memory with their operand; the shape operators that do are i
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
@@ -127,7 +126,9 @@ def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, *, ou
         raise RuntimeError("repeats can not be negative")
     index = np.repeat(np.arange(size), np.broadcast_to(counts, (size,)))
     if output_size is not None and output_size != index.size:
-        raise RuntimeError(f"Allocated size does not match required size: output_size is {output_size}, needed {index.size}")
+        raise RuntimeError(
+            f"Allocated size does not match required size: output_size is {output_size}, needed {index.size}"
+        )
     return input.index_select(dim, wrap(index))
 
 
@@ -201,9 +202,11 @@ class roll:
         dims = tuple(dims) if isinstance(dims, (tuple, list)) else () if dims is None else (dims,)
         if not shifts:
             raise RuntimeError("`shifts` required")
-        if dims and len(dims) != len(shifts) or (not dims and len(shifts) > 1):
+        if (dims and len(dims) != len(shifts)) or (not dims and len(shifts) > 1):
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-        return shifts, tuple(one_dim(d, input.ndim) for d in dims)
+        if dims and not input.ndim:
+            raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+        return shifts, tuple([one_dim(d, input.ndim) for d in dims])
 
     def forward(xp, input: Array, shifts, dims=()):
         if not input.ndim:
@@ -233,7 +236,9 @@ def rot90(input: Tensor, k: int = 1, dims=(0, 1)) -> Tensor:
         return input.clone()
     if k == 2:
         return flip(input, (first, second))
-    return flip(input, (second,)).transpose(first, second) if k == 1 else flip(input.transpose(first, second), (second,))
+    return (
+        flip(input, (second,)).transpose(first, second) if k == 1 else flip(input.transpose(first, second), (second,))
+    )
 
 
 # --- triangles and diagonals -----------------------------------------------------------------------------------------
@@ -380,4 +385,3 @@ def _diagonal_mask(shape: tuple, wrapped: bool) -> Tensor:
 
 
 Tensor.fill_diagonal_ = fill_diagonal_
-

@@ -17,7 +17,8 @@ __all__ = ["log_softmax", "softmax", "softmin"]
 def _canonical(input, dim: int) -> int:
     if input.dtype.kind not in "fcV":
         raise NotImplementedError(
-            f"\"softmax_lastdim_kernel_impl\" not implemented for '{scalar_name(input)}': convert the input with .float(), or pass dtype="
+            f"\"softmax_lastdim_kernel_impl\" not implemented for '{scalar_name(input)}': convert the input with "
+            ".float(), or pass dtype="
         )
     span = max(input.ndim, 1)
     if not -span <= dim < span:

@@ -371,11 +371,6 @@ def _check_sorter(sorter, rows: np.ndarray) -> None:
 
 
 def _check_search(name: str, rows: np.ndarray, value: np.ndarray, is_tensor: bool) -> None:
-    if rows.dtype != value.dtype:
-        raise RuntimeError(
-            f"torch.{name}(): boundary tensor and input value tensor should have same dtype, but got "
-            f"boundary tensor dtype {rows.dtype} and input value tensor dtype {value.dtype}"
-        )
     if rows.dtype.kind in "c":
         raise RuntimeError(f"torch.{name}(): complex numbers have no order")
     if not rows.ndim:

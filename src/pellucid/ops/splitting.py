@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.tensor import Tensor, dim_error
 from pellucid.ops.geometry import canonical_dim
-from pellucid.ops.indexing import FULL, take_basic
+from pellucid.ops.indexing import take_basic
+from pellucid.ops.subscripts import FULL
 
-__all__ = ["chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "unsafe_chunk", "unsafe_split", "vsplit"]
+__all__ = [
+    "chunk",
+    "dsplit",
+    "hsplit",
+    "split",
+    "split_with_sizes",
+    "tensor_split",
+    "unbind",
+    "unsafe_chunk",
+    "unsafe_split",
+    "vsplit",
+]
 
 
 def _ranges(sizes, dim: int) -> tuple:
@@ -66,8 +80,12 @@ class _Copies:
     vjp_input = _Pieces.__dict__["vjp_input"]
 
 
-_unsafe_split = operator(outputs=None, module=None, holomorphic=False, name="unsafe_split", node="UnsafeSplitBackward0")(_Copies)
-_unsafe_sizes = operator(outputs=None, module=None, holomorphic=False, name="unsafe_split_with_sizes", node="UnsafeSplitWithSizesBackward0")(_Copies)
+_unsafe_split = operator(
+    outputs=None, module=None, holomorphic=False, name="unsafe_split", node="UnsafeSplitBackward0"
+)(_Copies)
+_unsafe_sizes = operator(
+    outputs=None, module=None, holomorphic=False, name="unsafe_split_with_sizes", node="UnsafeSplitWithSizesBackward0"
+)(_Copies)
 
 
 def _dimension(input: Tensor, dim: int, name: str) -> tuple[int, int]:
@@ -81,7 +99,9 @@ def _dimension(input: Tensor, dim: int, name: str) -> tuple[int, int]:
 def _sizes(sizes, size: int, dim: int) -> tuple[int, ...]:
     sizes = tuple([int(s) for s in sizes])
     if any(s < 0 for s in sizes):
-        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}"
+        )
     if sum(sizes) != size:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {dim}), "
@@ -179,13 +199,15 @@ def _bounds(given, size: int, name: str) -> list[tuple[int, int]]:
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")
         base, extra = divmod(size, given)
         ends = [base * k + min(k, extra) for k in range(given + 1)]
-        return list(zip(ends[:-1], ends[1:], strict=True))
+        return list(itertools.pairwise(ends))
     ends = [0, *given, size]
-    return list(zip(ends[:-1], ends[1:], strict=True))
+    return list(itertools.pairwise(ends))
 
 
 @composite(method=True)
-def tensor_split(input: Tensor, indices_or_sections=None, dim: int = 0, *, sections=None, indices=None) -> tuple[Tensor, ...]:
+def tensor_split(
+    input: Tensor, indices_or_sections=None, dim: int = 0, *, sections=None, indices=None
+) -> tuple[Tensor, ...]:
     """Pieces along one dimension: as even as possible, or split before given indices. Views."""
     given = next(g for g in (indices_or_sections, sections, indices) if g is not None)
     dim, size = _dimension(input, dim, "tensor_split")
@@ -200,7 +222,10 @@ def _along(name: str, input: Tensor, given, dim: int, least: int):
     """hsplit, vsplit, dsplit: `tensor_split` along a fixed dimension, into even pieces only."""
     ndim = input._array.ndim
     if ndim < least:
-        raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a tensor with {ndim} dimensions!")
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a "
+            f"tensor with {ndim} dimensions!"
+        )
     size = input._array.shape[dim]
     if isinstance(given, int) and (given <= 0 or size % given):
         raise RuntimeError(

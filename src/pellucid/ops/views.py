@@ -1,6 +1,7 @@
-"""Views of the whole tensor: other sizes, order of dimensions, expansion, reinterpretation; they share the operand's memory.
+"""Views of the whole tensor: other sizes, another order of dimensions, reinterpretation; they share the operand's memory.
 
-Views of a part (slices, diagonals, pieces) are in `parts.py` and `splitting.py`, indexing with brackets in `indexing.py`.
+Expansion is in `expansion.py`; views of a part (slices, diagonals, pieces) are in `parts.py` and `splitting.py`, indexing
+with brackets in `indexing.py`.
 """
 
 from __future__ import annotations
@@ -9,17 +10,38 @@ import warnings
 
 import numpy as np
 
-from pellucid.autograd.node import sum_to
 from pellucid.autograd.operator import OPERATORS, Array, composite, operator
 from pellucid.autograd.views import check_inplace, written
 from pellucid.core.dtype import dtype as dtype_class
 from pellucid.core.tensor import Tensor
-from pellucid.ops.geometry import broadcast, canonical_dim, canonical_dims, dims_of, infer_size, sizes_of
+from pellucid.ops.geometry import canonical_dim, canonical_dims, dims_of, infer_size, sizes_of
 
 __all__ = [
-    "adjoint", "alias", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "canonical_dim", "expand",
-    "expand_as", "flatten", "movedim", "permute", "positive", "ravel", "reshape", "reshape_as", "squeeze", "sum_to_size", "swapaxes",
-    "t", "transpose", "unflatten", "unsqueeze", "view", "view_as", "view_as_complex", "view_as_real",
+    "adjoint",
+    "alias",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "canonical_dim",
+    "flatten",
+    "movedim",
+    "own_geometry",
+    "permute",
+    "positive",
+    "ravel",
+    "reshape",
+    "reshape_as",
+    "show_to_formulas",
+    "squeeze",
+    "swapaxes",
+    "t",
+    "transpose",
+    "unflatten",
+    "unsqueeze",
+    "view",
+    "view_as",
+    "view_as_complex",
+    "view_as_real",
 ]
 
 INCOMPATIBLE = (
@@ -28,7 +50,7 @@ INCOMPATIBLE = (
 )
 
 
-def _public(name: str, function) -> None:
+def show_to_formulas(name: str, function) -> None:
     """Let formulas on tensors, and overriding classes, see `function` under the operator's name."""
     OPERATORS[name].public = function
     function.operator = OPERATORS[name]
@@ -59,7 +81,9 @@ class view_:
     def forward(xp, input: Array, size: tuple):
         made = _viewable(input, size)
         if made is None:
-            raise RuntimeError(f"{INCOMPATIBLE} (input: {list(input.shape)} with strides {list(input.strides)}, size: {list(size)})")
+            raise RuntimeError(
+                f"{INCOMPATIBLE} (input: {list(input.shape)} with strides {list(input.strides)}, size: {list(size)})"
+            )
         return made
 
     def vjp_input(F, grad, input_shape):
@@ -133,13 +157,15 @@ def reshape(input: Tensor, *sizes, shape=None) -> Tensor:
 
     input: [*S]; shape: as many elements. RuntimeError for another number of elements.
     """
-    size = infer_size(sizes_of(sizes if shape is None else (shape,), "reshape"), input._array.size)
-    if input._array.flags.c_contiguous or _viewable(input._array, size) is not None:
+    size = sizes_of(sizes if shape is None else (shape,), "reshape")
+    array = input._array
+    if array.flags.c_contiguous:
         return view_(input, size)
-    return reshape_copy(input, size)
+    size = infer_size(size, array.size)
+    return view_(input, size) if _viewable(array, size) is not None else reshape_copy(input, size)
 
 
-_public("reshape", reshape)
+show_to_formulas("reshape", reshape)
 
 
 @composite(method=True, module=None)
@@ -188,7 +214,8 @@ def unflatten(input: Tensor, dim: int, sizes) -> Tensor:
         known *= s if s != -1 else 1
     if (shape[dim] % known if known else shape[dim]) if -1 in sizes else known != shape[dim]:
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]}) in the input tensor"
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]}) "
+            f"in the input tensor"
         )
     return view_(input, (*shape[:dim], *infer_size(sizes, shape[dim]), *shape[dim + 1 :]))
 
@@ -221,7 +248,7 @@ class _Squeezing:
         return tuple([d for d in dims if input.ndim and input.shape[d] == 1])
 
     def forward(xp, input: Array, dim=None):
-        return input[(*[0 if d in dim else slice(None) for d in range(input.ndim)], ...)]
+        return input.squeeze(dim)
 
     def vjp_input(F, grad, input_shape):
         return F.reshape(grad, input_shape)
@@ -354,7 +381,7 @@ class permute_:
                 "permute(): number of dimensions in the tensor input does not match the length of the desired ordering of "
                 f"dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
             )
-        found = tuple([canonical_dim(d, input.ndim) for d in dims])
+        found = tuple([d if 0 <= d < input.ndim else canonical_dim(d, input.ndim) for d in dims])
         if len(set(found)) != len(found):
             raise RuntimeError(f"permute(): duplicate dims are not allowed. Got {list(dims)}")
         return found
@@ -378,7 +405,7 @@ def permute(input: Tensor, *order, dims=None) -> Tensor:
     return permute_(input, dims_of(order if dims is None else (dims,), "permute"))
 
 
-_public("permute", permute)
+show_to_formulas("permute", permute)
 
 
 @composite(method=True, alias=["moveaxis"])
@@ -421,7 +448,9 @@ def adjoint(input: Tensor) -> Tensor:
 
 def _matrix_only(name: str, input: Tensor) -> None:
     if input._array.ndim < 2:
-        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {input._array.ndim}-D tensor.")
+        raise RuntimeError(
+            f"tensor.{name} is only supported on matrices or batches of matrices. Got {input._array.ndim}-D tensor."
+        )
 
 
 def _get_T(self: Tensor) -> Tensor:
@@ -429,10 +458,12 @@ def _get_T(self: Tensor) -> Tensor:
     ndim = self._array.ndim
     if ndim not in (0, 2):
         warnings.warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error "
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
+            "will throw an error "
             "in a future release. Consider `x.mT` to transpose batches of matrices or "
             "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
-            UserWarning, stacklevel=2,
+            UserWarning,
+            stacklevel=2,
         )
     return permute_(self, tuple(range(ndim - 1, -1, -1)))
 
@@ -459,135 +490,6 @@ def _get_mH(self: Tensor) -> Tensor:
 
 for _name, _get in (("T", _get_T), ("mT", _get_mT), ("H", _get_H), ("mH", _get_mH)):
     setattr(Tensor, _name, property(_get, doc=_get.__doc__))
-
-
-# --- expansion -------------------------------------------------------------------------------------------------------
-
-
-@operator(view=True, module=None, name="expand")
-class expand_:
-    """The raw form of `expand`: sizes as one tuple."""
-
-    def canonical(input, size: tuple):
-        lead = len(size) - input.ndim
-        if lead < 0:
-            raise RuntimeError(
-                f"expand(size={list(input.shape)}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater "
-                f"or equal to the number of dimensions in the tensor ({input.ndim})"
-            )
-        whole = []
-        for position, wanted in enumerate(size):
-            have = input.shape[position - lead] if position >= lead else None
-            if wanted == -1 and have is not None:
-                wanted = have
-            elif wanted < 0:
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension {position}"
-                )
-            elif have not in (None, 1, wanted):
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({wanted}) must match the existing size ({have}) at non-singleton dimension "
-                    f"{position}.  Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}"
-                )
-            whole.append(wanted)
-        return tuple(whole)
-
-    def forward(xp, input: Array, size: tuple):
-        return broadcast(input, size)
-
-    def vjp_input(F, grad, input_shape):
-        return F.sum_to_size(grad, input_shape)
-
-    def samples(make):
-        yield (make(3, 1), (2, 3, 4)), {}
-        yield (make(), (2,)), {}
-        yield (make(2, 3), (-1, 3)), {}
-
-
-@composite(method=True, module=None)
-def expand(input: Tensor, *size, implicit: bool = False) -> Tensor:
-    """Dimensions of size 1 repeated, and leading ones added, without copying; -1 keeps a size.
-
-    Returns a view in which several elements share memory: clone it before writing. RuntimeError for sizes that do not fit.
-    """
-    return expand_(input, sizes_of(size, "expand"))
-
-
-_public("expand", expand)
-
-
-@composite(method=True)
-def broadcast_to(input: Tensor, size) -> Tensor:
-    """`expand` to a shape given as one sequence."""
-    return expand_(input, sizes_of((size,), "broadcast_to"))
-
-
-@composite(method=True, module=None)
-def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """`expand` to the shape of another tensor."""
-    return expand_(input, other._array.shape)
-
-
-@operator(module=None, name="sum_to_size", node="SumBackward1", exact=True)
-class sum_to_size_:
-    """The raw form of `sum_to_size`: sizes as one tuple."""
-
-    def canonical(input, size: tuple):
-        lead = input.ndim - len(size)
-        if lead < 0 or any(s not in (1, n) for s, n in zip(size, input.shape[lead:], strict=True)):
-            raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(input.shape)}}}.")
-        return tuple(size)
-
-    def forward(xp, input: Array, size: tuple):
-        made = sum_to(input if input.dtype.kind != "b" else input.astype(xp.int64), size)
-        return made.copy() if xp.may_share_memory(made, input) else made
-
-    def vjp_input(F, grad, input_shape):
-        return F.expand(grad, input_shape)
-
-    def samples(make):
-        yield (make(2, 3, 4), (3, 1)), {}
-        yield (make(2), ()), {}
-
-
-@composite(method=True, module=None)
-def sum_to_size(input: Tensor, *size) -> Tensor:
-    """Sums along the dimensions by which the tensor is larger than `size`, which must broadcast to its shape."""
-    size = sizes_of(size, "sum_to_size")
-    return input if size == input._array.shape else sum_to_size_(input, size)
-
-
-_public("sum_to_size", sum_to_size)
-
-
-@composite()
-def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
-    """Views of all tensors in their common broadcast shape. RuntimeError if they have none."""
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
-    shape = broadcast_shapes(*[t._array.shape for t in tensors])
-    return tuple([t if t._array.shape == shape else expand_(t, tuple(shape)) for t in tensors])
-
-
-@composite()
-def broadcast_shapes(*shapes):
-    """The shape to which all shapes (ints or tuples) broadcast; RuntimeError if there is none."""
-    from pellucid.core.size import Size
-
-    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
-    result = [1] * max([len(s) for s in shapes], default=0)
-    for shape in shapes:
-        for back, s in enumerate(reversed(shape), 1):
-            if s < 0:
-                raise RuntimeError(f"Trying to create tensor with negative dimension ({s}): ({list(shape)})")
-            if s != 1:
-                if result[-back] not in (1, s):
-                    raise RuntimeError(
-                        "Shape mismatch: objects cannot be broadcast to a single shape: The size of tensor a "
-                        f"({result[-back]}) must match the size of tensor b ({s}) at non-singleton dimension {len(result) - back}"
-                    )
-                result[-back] = s
-    return Size(result)
 
 
 # --- the whole as it is ----------------------------------------------------------------------------------------------
@@ -647,7 +549,10 @@ class view_as_complex:
 
     def forward(xp, input: Array):
         if input.dtype.char not in "fde":
-            raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {input.dtype}")
+            raise RuntimeError(
+                f"view_as_complex is only supported for half, float and double tensors, but got a tensor of "
+                f"scalar type: {input.dtype}"
+            )
         if not input.ndim or input.shape[-1] != 2:
             raise RuntimeError(f"Tensor must have a last dimension of size 2, got shape {list(input.shape)}")
         if input.size and input.strides[-1] != input.itemsize:

@@ -1,0 +1,140 @@
+"""Expansion to larger shapes without copying, the sums that undo it, and the rules of broadcasting."""
+
+from __future__ import annotations
+
+from pellucid.autograd.node import sum_to
+from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.size import Size
+from pellucid.core.tensor import Tensor
+from pellucid.ops.geometry import broadcast, sizes_of
+from pellucid.ops.views import show_to_formulas
+
+__all__ = ["broadcast_shapes", "broadcast_tensors", "broadcast_to", "expand", "expand_as", "sum_to_size"]
+
+
+@operator(view=True, module=None, name="expand")
+class expand_:
+    """The raw form of `expand`: sizes as one tuple."""
+
+    def canonical(input, size: tuple):
+        lead = len(size) - input.ndim
+        if lead < 0:
+            raise RuntimeError(
+                f"expand(size={list(input.shape)}, size={list(size)}): the number of sizes provided "
+                f"({len(size)}) must be greater "
+                f"or equal to the number of dimensions in the tensor ({input.ndim})"
+            )
+        whole = []
+        for position, wanted in enumerate(size):
+            have = input.shape[position - lead] if position >= lead else None
+            if wanted == -1 and have is not None:
+                wanted = have
+            elif wanted < 0:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension {position}"
+                )
+            elif have not in (None, 1, wanted):
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({wanted}) must match the existing size ({have}) at "
+                    f"non-singleton dimension "
+                    f"{position}.  Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}"
+                )
+            whole.append(wanted)
+        return tuple(whole)
+
+    def forward(xp, input: Array, size: tuple):
+        return broadcast(input, size)
+
+    def vjp_input(F, grad, input_shape):
+        return F.sum_to_size(grad, input_shape)
+
+    def samples(make):
+        yield (make(3, 1), (2, 3, 4)), {}
+        yield (make(), (2,)), {}
+        yield (make(2, 3), (-1, 3)), {}
+
+
+@composite(method=True, module=None)
+def expand(input: Tensor, *size, implicit: bool = False) -> Tensor:
+    """Dimensions of size 1 repeated, and leading ones added, without copying; -1 keeps a size.
+
+    Returns a view in which several elements share memory: clone it before writing. RuntimeError for sizes that do not fit.
+    """
+    return expand_(input, sizes_of(size, "expand"))
+
+
+show_to_formulas("expand", expand)
+
+
+@composite(method=True)
+def broadcast_to(input: Tensor, size) -> Tensor:
+    """`expand` to a shape given as one sequence."""
+    return expand_(input, sizes_of((size,), "broadcast_to"))
+
+
+@composite(method=True, module=None)
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """`expand` to the shape of another tensor."""
+    return expand_(input, other._array.shape)
+
+
+@operator(module=None, name="sum_to_size", node="SumBackward1", exact=True)
+class sum_to_size_:
+    """The raw form of `sum_to_size`: sizes as one tuple."""
+
+    def canonical(input, size: tuple):
+        lead = input.ndim - len(size)
+        if lead < 0 or any(s not in (1, n) for s, n in zip(size, input.shape[lead:], strict=True)):
+            raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(input.shape)}}}.")
+        return tuple(size)
+
+    def forward(xp, input: Array, size: tuple):
+        made = sum_to(input if input.dtype.kind != "b" else input.astype(xp.int64), size)
+        return made.copy() if xp.may_share_memory(made, input) else made
+
+    def vjp_input(F, grad, input_shape):
+        return F.expand(grad, input_shape)
+
+    def samples(make):
+        yield (make(2, 3, 4), (3, 1)), {}
+        yield (make(2), ()), {}
+
+
+@composite(method=True, module=None)
+def sum_to_size(input: Tensor, *size) -> Tensor:
+    """Sums along the dimensions by which the tensor is larger than `size`, which must broadcast to its shape."""
+    size = sizes_of(size, "sum_to_size")
+    if size == input._array.shape and (size or input._array.dtype.kind not in "biu"):
+        return input
+    return sum_to_size_(input, size)
+
+
+show_to_formulas("sum_to_size", sum_to_size)
+
+
+@composite()
+def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
+    """Views of all tensors in their common broadcast shape. RuntimeError if they have none."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    shape = broadcast_shapes(*[t._array.shape for t in tensors])
+    return tuple([t if t._array.shape == shape else expand_(t, tuple(shape)) for t in tensors])
+
+
+@composite()
+def broadcast_shapes(*shapes):
+    """The shape to which all shapes (ints or tuples) broadcast; RuntimeError if there is none."""
+    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    result = [1] * max([len(s) for s in shapes], default=0)
+    for shape in shapes:
+        for back, s in enumerate(reversed(shape), 1):
+            if s < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension ({s}): ({list(shape)})")
+            if s != 1:
+                if result[-back] not in (1, s):
+                    raise RuntimeError(
+                        "Shape mismatch: objects cannot be broadcast to a single shape: The size of tensor a "
+                        f"({result[-back]}) must match the size of tensor b ({s}) at non-singleton dimension {len(result) - back}"
+                    )
+                result[-back] = s
+    return Size(result)
