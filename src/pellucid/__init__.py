@@ -60,9 +60,11 @@ globals().update(_PUBLIC["torch"])
 
 _SUBMODULES = (
     "accelerator",
+    "amp",
     "backends",
     "cuda",
     "distributed",
+    "distributions",
     "graph",
     "io",
     "jit",
@@ -77,6 +79,7 @@ _SUBMODULES = (
 )
 _ELSEWHERE = {
     "Generator": "pellucid.core.random",
+    "autocast": "pellucid.amp",
     "default_generator": "pellucid.core.random",
     "save": "pellucid.io",
     "load": "pellucid.io",

@@ -26,8 +26,8 @@ from pellucid.autograd.views import (
     take_view,
     written,
 )
-from pellucid.core.dtype import category, dtype_of
-from pellucid.core.errors import shape_text
+from pellucid.core.dtype import category
+from pellucid.core.errors import shape_text, type_name
 from pellucid.core.modes import modes
 from pellucid.core.sites import caller
 from pellucid.core.tensor import Buffer, Cut, InferenceCounter, Number, Parameter, Tensor, counter, wrap
@@ -259,7 +259,7 @@ def _into(op: Operator, made, out, need: bool):
     for target, value in zip(targets, made, strict=True):
         if category(value._array.dtype) > category(target._array.dtype):
             raise RuntimeError(
-                f"result type {value.dtype.name} can't be cast to the desired output type {target.dtype.name}"
+                f"result type {type_name(value.dtype)} can't be cast to the desired output type {type_name(target.dtype)}"
             )
         if isinstance(target._counter, InferenceCounter) and not modes.inference:
             raise RuntimeError(INFERENCE_WRITE)
@@ -297,8 +297,8 @@ def inplace(op: Operator, tensor: Tensor, values) -> Tensor:
         )
     if category(result.dtype) > category(target.dtype):
         raise RuntimeError(
-            f"result type {dtype_of(result.dtype).name.capitalize()} can't be cast to the desired output type "
-            f"{dtype_of(target.dtype).name.capitalize()}: use the out-of-place {op.name}(), or convert the tensor first"
+            f"result type {type_name(result.dtype)} can't be cast to the desired output type "
+            f"{type_name(target.dtype)}: use the out-of-place {op.name}(), or convert the tensor first"
         )
     node = None
     if recorded:

@@ -90,7 +90,8 @@ Array = Index = np.ndarray  # a tensor that takes part in promotion and may have
 Arrays = Indices = list  # a list of either
 
 KINDS = {"Array": "array", "Index": "index", "Arrays": "arrays", "Indices": "indices"}
-RESERVED = {"F", "xp", "grad", "tangent", "result", "needs"}
+RESERVED = {"F", "xp", "grad", "tangent", "result", "needs"}  # for formulas
+RESERVED |= {"c", "d", "e", "f", "r", "road", "s"}  # for the code that is written for an operator
 MISSING = inspect.Parameter.empty
 
 

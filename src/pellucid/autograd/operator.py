@@ -58,6 +58,8 @@ def operator(**options):
 
     def declare(declaration: type):
         op = Operator(declaration, options)
+        if op.name in OPERATORS:
+            raise TypeError(f"there is an operator {op.name!r} already: formulas know operators by their bare names")
         public = templates.public_function(op)
         public.__doc__ = declaration.__doc__
         op.public, public.operator = public, op

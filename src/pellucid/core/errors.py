@@ -8,12 +8,23 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["shape_text", "translate"]
+__all__ = ["shape_text", "translate", "type_name"]
 
 
 def shape_text(array) -> str:
     """A shape as PyTorch writes it in errors: [2, 3]."""
     return str(list(np.shape(array)))
+
+
+_TYPE_NAMES = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
+    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}  # fmt: skip
+
+
+def type_name(dtype) -> str:
+    """An element type as PyTorch's errors call it: Float, Long, ..."""
+    return _TYPE_NAMES.get(dtype.name, dtype.name)
 
 
 def translate(op, error: ValueError, values) -> Exception:

@@ -299,12 +299,14 @@ def check_broadcast(target: np.ndarray, shape: tuple[int, ...]) -> None:
 
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Overwrite this tensor with the values of another, broadcast and cast; gradients pass to `src`.
+    """Overwrite this tensor with the values of another (or a number), broadcast and cast; gradients pass to `src`.
 
     Raises: RuntimeError where the shapes do not fit, or this tensor may not be written to; TypeError for no tensor.
     """
     if not isinstance(src, Tensor):
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+        if not isinstance(src, (int, float, complex)):
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+        return fill_(self, src)
     if self._array.shape != src._array.shape:
         check_broadcast(self._array, src._array.shape)
     if modes.road is not GENERAL and not check_inplace(self, src.requires_grad):

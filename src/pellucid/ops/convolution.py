@@ -25,6 +25,11 @@ def _with_bias(made, bias):
     return made
 
 
+def _cut(whole, shape):
+    """A convolution's result without the places that an output_padding of its transpose made room for."""
+    return whole if tuple(whole.shape) == tuple(shape) else whole[(..., *(slice(0, n) for n in shape[2:]))]
+
+
 # --- the three bilinear operators -----------------------------------------------------------------------------------
 
 
@@ -62,10 +67,7 @@ class _convolution_transposed:
         return _with_bias(made if made.flags.c_contiguous else made.copy(), bias)
 
     def vjp_input(F, grad, weight, input_shape, stride, padding, dilation, groups):
-        whole = F._convolution(grad, weight, None, stride, padding, dilation, groups)
-        if tuple(whole.shape) == tuple(input_shape):
-            return whole
-        return whole[(..., *(slice(0, n) for n in input_shape[2:]))]  # output_padding made room for one more
+        return _cut(F._convolution(grad, weight, None, stride, padding, dilation, groups), input_shape)
 
     def vjp_weight(F, grad, input, weight_shape, stride, padding, dilation, groups):
         return F._convolution_weight(input, grad, weight_shape, stride, padding, dilation, groups)
@@ -85,8 +87,8 @@ class _convolution_weight:
     def forward(xp, input: Array, other: Array, shape, stride, padding, dilation, groups):
         return kernel.weight_gradient(input, other, shape, stride, padding, dilation, groups)
 
-    def vjp_input(F, grad, other, stride, padding, dilation, groups):
-        return F._convolution(other, grad, None, stride, padding, dilation, groups)
+    def vjp_input(F, grad, other, input_shape, stride, padding, dilation, groups):
+        return _cut(F._convolution(other, grad, None, stride, padding, dilation, groups), input_shape)
 
     def vjp_other(F, grad, input, other_shape, stride, padding, dilation, groups):
         return F._convolution_transposed(input, grad, None, tuple(other_shape[2:]), stride, padding, dilation, groups)

@@ -112,7 +112,7 @@ class embedding_shares:
             yield (make(5, 3), make.integers(2, 4, high=5), padding, scale), {}
 
 
-@composite()
+@composite(name="embedding_renorm_")
 def embedding_renorm_(input, indices, max_norm, norm_type):
     """Shrink, in place, the rows of a table that are chosen and longer than `max_norm`, to that length.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pellucid.autograd.node import sum_to
 from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.errors import type_name
 from pellucid.core.size import Size
 from pellucid.core.tensor import Tensor
 from pellucid.ops.geometry import broadcast, sizes_of
@@ -20,7 +21,7 @@ class expand_:
         lead = len(size) - input.ndim
         if lead < 0:
             raise RuntimeError(
-                f"expand(size={list(input.shape)}, size={list(size)}): the number of sizes provided "
+                f"expand(torch.{type_name(input.dtype)}Tensor{{{list(input.shape)}}}, size={list(size)}): the number of sizes provided "
                 f"({len(size)}) must be greater "
                 f"or equal to the number of dimensions in the tensor ({input.ndim})"
             )
@@ -133,8 +134,10 @@ def broadcast_shapes(*shapes):
             if s != 1:
                 if result[-back] not in (1, s):
                     raise RuntimeError(
-                        "Shape mismatch: objects cannot be broadcast to a single shape: The size of tensor a "
-                        f"({result[-back]}) must match the size of tensor b ({s}) at non-singleton dimension {len(result) - back}"
+                        f"Attempting to broadcast a dimension of length {s} at -{back}! Mismatching argument at index "
+                        f"{shapes.index(shape)} had {shape}; but expected shape should be broadcastable to {result}: The size "
+                        f"of tensor a ({result[-back]}) must match the size of tensor b ({s}) at non-singleton dimension "
+                        f"{len(result) - back}"
                     )
                 result[-back] = s
     return Size(result)

@@ -27,7 +27,8 @@ class maximum:
     """
 
     def forward(xp, input: Array, other: Array):
-        require_kind("maximum_cpu", input, "fib")
+        if input.dtype.kind == "c":
+            raise RuntimeError("maximum not implemented for complex tensors.")
         return xp.maximum(input, other)
 
     def vjp_input(F, grad, input, other):
@@ -48,7 +49,8 @@ class minimum:
     """
 
     def forward(xp, input: Array, other: Array):
-        require_kind("minimum_cpu", input, "fib")
+        if input.dtype.kind == "c":
+            raise RuntimeError("minimum not implemented for complex tensors.")
         return xp.minimum(input, other)
 
     def vjp_input(F, grad, input, other):
@@ -79,7 +81,8 @@ class fmax:
     """
 
     def forward(xp, input: Array, other: Array):
-        require_kind("fmax_cpu", input, "fib")
+        if input.dtype.kind == "c":
+            raise RuntimeError("fmax not implemented for complex tensors.")
         return xp.fmax(input, other)
 
     def vjp_input(F, grad, input, other):
@@ -99,7 +102,8 @@ class fmin:
     """
 
     def forward(xp, input: Array, other: Array):
-        require_kind("fmin_cpu", input, "fib")
+        if input.dtype.kind == "c":
+            raise RuntimeError("fmin not implemented for complex tensors.")
         return xp.fmin(input, other)
 
     def vjp_input(F, grad, input, other):
@@ -119,7 +123,8 @@ def bounded(xp, input, min, max):
     "order, max wins."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    require_kind("clamp_cpu", input, "fib")
+    if input.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
     if min is not None:
         input = xp.maximum(input, min)
     return input if max is None else xp.minimum(input, max)

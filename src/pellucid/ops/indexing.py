@@ -11,10 +11,12 @@ import numpy as np
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Arrays, Index, Indices, composite, operator
 from pellucid.autograd.views import check_inplace, written
+from pellucid.core.errors import type_name
 from pellucid.core.modes import GENERAL, modes
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.accumulation import add_rows, wrapped
-from pellucid.ops.conversion import cast, check_broadcast, copy_, fill_
+from pellucid.ops.conversion import cast, copy_, fill_
+from pellucid.ops.expansion import expand_
 from pellucid.ops.factories import number_in
 from pellucid.ops.subscripts import FULL, MASKED, check_mask, index_array, index_error, read_index, split_masks
 
@@ -328,9 +330,9 @@ class index_put_:
 
     def forward(xp, input: Array, indices: Indices, values: Array, accumulate: bool = False):
         if values.dtype != input.dtype:
-            raise IndexError(
+            raise RuntimeError(
                 "Index put requires the source and destination dtypes match, got "
-                f"{input.dtype} for the destination and {values.dtype} for the source."
+                f"{type_name(input.dtype)} for the destination and {type_name(values.dtype)} for the source."
             )
         whole = input.copy()
         _put(whole, indices, values, accumulate)
@@ -470,7 +472,9 @@ def setitem(self: Tensor, key, value) -> None:
         part = take_basic(self, (FULL, ...) if self._array.ndim else (...,))
     if not any(i is not None for i in advanced):
         if isinstance(value, Tensor):
-            copy_(part, _stripped(value, part._array.ndim))
+            value = _stripped(value, part._array.ndim)
+            expand_.operator.canonical(value._array, part._array.shape)  # raises where it does not fit
+            copy_(part, value)
         else:
             fill_(part, value if not isinstance(value, np.generic) else value.item())
         return
@@ -511,7 +515,7 @@ def _write(target: np.ndarray, advanced, value) -> None:
         return
     values = _without_leading_ones(values, target.ndim)
     if values.shape != target.shape:
-        check_broadcast(target, values.shape)
+        expand_.operator.canonical(values, target.shape)  # raises where they do not fit
     target[...] = values
 
 

@@ -68,7 +68,7 @@ def _in_range(target, index, classes: int) -> None:
         )
 
 
-@operator(module=None, name="nll_loss", exact=True)
+@operator(module=None, name="nll_loss", fused=True, exact=True)
 class _nll_loss:
     """-input at each target's class, weighted, reduced; "mean" divides by the sum of the weights.
 
@@ -92,8 +92,8 @@ class _nll_loss:
             total = total / total.dtype.type(loss.size if weights is None else xp.add.reduce(weights, axis=None))
         return total
 
-    def vjp_input(F, grad, input, target, weight, reduction, ignore_index):
-        return F.nll_loss_backward(grad, input, target, weight, reduction, ignore_index)
+    def vjp_input(F, grad, target, weight, input_shape, reduction, ignore_index):
+        return F.nll_loss_backward(grad, target, weight, tuple(input_shape), reduction, ignore_index)
 
     def samples(make):
         for reduction in ("none", "mean", "sum"):
@@ -105,16 +105,11 @@ class _nll_loss:
 
 @operator(module=None, exact=True)
 class nll_loss_backward:
-    """The gradient of `nll_loss`'s input: minus weight times grad at each target's class, zero elsewhere.
+    """The gradient of `nll_loss`'s input: minus weight times grad at each target's class, zero elsewhere."""
 
-    It does not depend on the values in `scores`, only on their shape; they are an operand so that the gradient counts as a
-    function of them, as in PyTorch.
-    """
-
-    def forward(xp, input: Array, scores: Array, target: Index, weight: Index | None = None, reduction: str = "mean",
+    def forward(xp, input: Array, target: Index, weight: Index | None = None, shape: tuple = (), reduction: str = "mean",
                 ignore_index: int = -100):  # fmt: skip
-        shape = scores.shape
-        axis, index, weights = _picked(xp, target, weight, shape, scores.dtype, ignore_index)
+        axis, index, weights = _picked(xp, target, weight, shape, input.dtype, ignore_index)
         share = -input if reduction != "none" else -input.reshape(index.shape)
         if reduction == "mean":
             share = share / share.dtype.type(index.size if weights is None else xp.add.reduce(weights, axis=None))
@@ -130,12 +125,9 @@ class nll_loss_backward:
     def vjp_input(F, grad, target, weight, reduction, ignore_index):
         return F.nll_loss(grad, target, weight, reduction, ignore_index)
 
-    def vjp_scores(F, grad):
-        return F.zeros_as(grad)
-
     def samples(make):
-        yield (make(4), make(4, 3), make.integers(4, high=3), None, "none", 1), {}
-        yield (make(), make(4, 3), make.integers(4, high=3), make(3, low=0.5), "mean", -100), {}
+        yield (make(4), make.integers(4, high=3), None, (4, 3), "none", 1), {}
+        yield (make(), make.integers(4, high=3), make(3, low=0.5), (4, 3), "mean", -100), {}
 
 
 def _check_batch(input: Tensor, target: Tensor) -> None:

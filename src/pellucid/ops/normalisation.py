@@ -14,6 +14,7 @@ from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.checks import scalar_name
+from pellucid.ops.pooling import avg_pool2d
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
 
@@ -31,8 +32,7 @@ def _normalised(xp, input, mean, rstd):
     return made
 
 
-@operator(module=None, name="normalised", node="NativeLayerNormBackward0", fused=True)
-class normalised:
+class _Normalised:
     """(input - mean) * rstd * weight + bias, where `mean` and `rstd` are the input's own over `dims`.
 
     input: [*S]; weight, bias: broadcastable to [*S], or None; mean, rstd: [*S with ones for dims].
@@ -63,10 +63,12 @@ class normalised:
     def vjp_bias(F, grad, bias_shape):
         return _sum_to(F, grad, bias_shape)
 
-    def samples(make):
-        x = make(4, 3)
-        yield (x, make(3), make(3), *_moments(x, (0,), 1e-5)[:2], (0,)), {}
-        yield (x, make(3), None, *_moments(x, (1,), 1e-5)[:2], (1,)), {}
+    # no samples: `mean` and `rstd` are functions of the input, so a sample cannot hold them fixed
+
+
+operator(module=None, name="normalised", node="NativeLayerNormBackward0", fused=True)(_Normalised)
+operator(module=None, name="normalised_batch", node="NativeBatchNormBackward0", fused=True)(_Normalised)
+operator(module=None, name="normalised_groups", node="NativeGroupNormBackward0")(_Normalised)
 
 
 @operator(module=None, name="normalised_backward", node="NativeLayerNormBackwardBackward0")
@@ -108,7 +110,7 @@ class normalised_backward:
         return -(rstd * rstd) * unit * (a - b * c) - rstd * back
 
 
-@operator(module=None, name="normalised_fixed", node="NativeBatchNormBackward0")
+@operator(module=None, name="normalised_fixed", node="NativeBatchNormBackward0", fused=True)
 class normalised_fixed:
     """(input - mean) * rstd * weight + bias with given statistics, which do not depend on the input."""
 
@@ -148,10 +150,10 @@ def _moments(x: np.ndarray, dims: tuple, eps: float):
     return mean, rstd, var
 
 
-def _normalise(input: Tensor, weight, bias, dims: tuple, eps: float):
-    """`normalised` by the input's own statistics over `dims`."""
+def _normalise(normalised, input: Tensor, weight, bias, dims: tuple, eps: float):
+    """The input normalised by its own statistics over `dims`."""
     mean, rstd, _ = _moments(input._array, dims, eps)
-    return T.normalised(input, weight, bias, wrap(mean), wrap(rstd), dims)
+    return normalised(input, weight, bias, wrap(mean), wrap(rstd), dims)
 
 
 def _require_float(input: Tensor, kernel: str) -> None:
@@ -194,9 +196,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     Source: Ioffe and Szegedy, Batch normalization, 2015.
     """
     _require_float(input, "batch_norm")
+    if input._array.shape == (0,):
+        return input.clone()
     if training:
-        if input._array.ndim < 2:
-            raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}: expected [N, C, ...]")
         _check_batch("batch_norm", input)
     elif running_mean is None or running_var is None:
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
@@ -217,7 +219,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if running_var is not None:
         count = input._array.size // max(channels, 1)
         _update(running_var, var * var.dtype.type(count / max(count - 1, 1)), momentum)
-    return T.normalised(input, weight, bias, wrap(mean), wrap(rstd), dims)
+    return T.normalised_batch(input, weight, bias, wrap(mean), wrap(rstd), dims)
 
 
 @composite(module="nn.functional")
@@ -246,7 +248,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if running_var is not None:
         count = math.prod(shape[2:])
         _update(running_var, var.mean(axis=0) * var.dtype.type(count / max(count - 1, 1)), momentum)
-    return T.normalised(input, weight, bias, wrap(mean), wrap(rstd), dims)
+    return T.normalised_batch(input, weight, bias, wrap(mean), wrap(rstd), dims)
 
 
 # --- layer, group, RMS ----------------------------------------------------------------------------------------------
@@ -279,7 +281,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     if weight is not None and weight._array.dtype != input._array.dtype:
         raise RuntimeError(f"expected scalar type {scalar_name(input._array)} but found {scalar_name(weight._array)}: layer_norm got "
                            "an input and a weight of two dtypes")  # fmt: skip
-    return _normalise(input, weight, bias, dims, eps)
+    return _normalise(T.normalised, input, weight, bias, dims, eps)
 
 
 @composite(module="torch", name="layer_norm")
@@ -300,7 +302,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     wide = input.float() if input._array.dtype.itemsize == 2 else input
     if eps is None:
         eps = float(np.finfo(wide._array.dtype).eps)
-    squares = (wide * wide.conj() if wide.is_complex() else wide * wide).mean(dims, keepdim=True)
+    squares = (wide * wide).mean(dims, keepdim=True)
     made = wide * (squares + eps).rsqrt()
     made = made.to(input.dtype) if made.dtype is not input.dtype else made
     return made if weight is None else made * weight
@@ -328,7 +330,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     _require_float(input, "GroupNormKernelImpl")
     grouped = input.reshape(shape[0], num_groups, shape[1] // num_groups, math.prod(shape[2:]))
     weight, bias = (v if v is None else v.reshape(num_groups, -1, 1) for v in (weight, bias))
-    return _normalise(grouped, weight, bias, (2, 3), eps).reshape(shape)
+    return _normalise(T.normalised_groups, grouped, weight, bias, (2, 3), eps).reshape(shape)
 
 
 @composite(module="torch", name="group_norm")
@@ -357,11 +359,40 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)")
     if not input.numel():
         return input
-    squares = input * input
-    channels = input.size(1)
-    before, after = size // 2, (size - 1) // 2
-    near = np.zeros((channels, channels), input._array.dtype)
-    for c in range(channels):
-        near[c, max(0, c - before) : c + after + 1] = 1 / size
-    mean = wrap(near) @ squares.reshape(squares.size(0), channels, -1)
-    return input / (mean.reshape(input.shape) * alpha + k).pow(beta)
+    shape = input._array.shape
+    squares = (input * input).reshape(shape[0], 1, shape[1], -1)
+    mean = avg_pool2d(T.constant_pad_nd(squares, (0, 0, size // 2, (size - 1) // 2), 0), (size, 1), 1)
+    return input / (mean.reshape(shape) * alpha + k).pow(beta)
+
+
+# --- with the statistics --------------------------------------------------------------------------------------------
+
+
+def _with_statistics(made: Tensor, input: Tensor, dims: tuple, eps: float, shape) -> tuple[Tensor, Tensor, Tensor]:
+    mean, rstd, _ = _moments(input._array, dims, eps)
+    return made, wrap(mean.reshape(shape)), wrap(rstd.reshape(shape))
+
+
+@composite()
+def native_layer_norm(input, normalized_shape, weight, bias, eps):
+    """`layer_norm`, and the mean and the reciprocal deviation it divided by."""
+    dims = _check_normalized_shape(input, normalized_shape, weight, bias)
+    shape = input._array.shape[: dims[0]] + (1,) * len(dims)
+    return _with_statistics(layer_norm(input, normalized_shape, weight, bias, eps), input, dims, eps, shape)
+
+
+@composite()
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
+    """`group_norm`, and the mean and the reciprocal deviation of each group of channels of each image."""
+    made = group_norm(input, group, weight, bias, eps)
+    return _with_statistics(made, input.detach().reshape(N, group, -1), (2,), eps, (N, group))
+
+
+@composite()
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    """`batch_norm`, and in training the mean and the reciprocal deviation of each channel (else two empty tensors)."""
+    made = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if not training:
+        return made, wrap(np.empty(0, input._array.dtype)), wrap(np.empty(0, input._array.dtype))
+    dims = tuple(d for d in range(input._array.ndim) if d != 1)
+    return _with_statistics(made, input, dims, eps, (input._array.shape[1],))

@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from pellucid.autograd.operator import composite
+from pellucid.autograd.operator import Array, Index, composite, operator
+from pellucid.autograd.operator import tensors as T
 from pellucid.core.random import uniform
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.checks import scalar_name
@@ -27,6 +28,8 @@ __all__ = [
 def _target(function: str, input: Tensor, output_size, count: int) -> tuple:
     """The wanted spatial shape, None standing for the input's own; checked."""
     shape = input._array.shape
+    if count > 1 and isinstance(output_size, (tuple, list)) and len(shape) <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}: {function} got shape {list(shape)}")
     if len(shape) not in (count + 1, count + 2):
         colon = "" if "avg" in function else ":"
         raise RuntimeError(f"{function}(): Expected {count + 1}D or {count + 2}D tensor, but got{colon} {list(shape)}")
@@ -49,31 +52,89 @@ def _edges(whole: int, parts: int) -> tuple[np.ndarray, np.ndarray]:
     return i * whole // parts, -(-(i + 1) * whole // parts)
 
 
-def _averaging(whole: int, parts: int, dtype) -> Tensor:
+def _averaging(whole: int, parts: int, dtype) -> np.ndarray:
     """The matrix [whole, parts] that averages windows."""
     start, stop = _edges(whole, parts)
     places = np.arange(whole)[:, None]
     inside = (places >= start) & (places < stop)
-    return wrap((inside / np.maximum(stop - start, 1)).astype(dtype))
+    return (inside / np.maximum(stop - start, 1)).astype(dtype)
+
+
+def _along_each(xp, array, matrices) -> np.ndarray:
+    """The last dimensions, each multiplied by its matrix; None leaves a dimension as it is."""
+    for axis, matrix in zip(range(-len(matrices), 0), matrices, strict=True):
+        if matrix is not None:
+            array = xp.matmul(array.swapaxes(axis, -1), matrix).swapaxes(axis, -1)
+    return xp.array(array, order="C")
+
+
+@operator(module=None, name="_adaptive_avg_pool", node="AdaptiveAvgPool2DBackward0", fused=True, exact=True)
+class _adaptive_avg_pool:
+    """Means of windows that cover the last dimensions evenly, `size` many of them."""
+
+    def forward(xp, input: Array, size: tuple):
+        shape = input.shape[-len(size) :]
+        return _along_each(xp, input, [None if n == s else _averaging(s, n, input.dtype) for s, n in zip(shape, size, strict=True)])
+
+    def vjp_input(F, grad, input_shape, size):
+        return F._adaptive_avg_pool_backward(grad, tuple(input_shape), size)
+
+    def samples(make):
+        yield (make(2, 3, 5, 6), (2, 3)), {}
+        yield (make(2, 5), (4,)), {}
+
+
+@operator(module=None, name="_adaptive_avg_pool_backward", node="AdaptiveAvgPool2DBackwardBackward0", exact=True)
+class _adaptive_avg_pool_backward:
+    """The transpose of `_adaptive_avg_pool`: each gradient spread evenly over its window of an image of that shape."""
+
+    def forward(xp, input: Array, shape: tuple, size: tuple):
+        shape = shape[-len(size) :]
+        return _along_each(xp, input, [None if n == s else _averaging(s, n, input.dtype).T for s, n in zip(shape, size, strict=True)])
+
+    def vjp_input(F, grad, size):
+        return F._adaptive_avg_pool(grad, size)
+
+
+@operator(module=None, name="_image_gather", node="AdaptiveMaxPool2DBackward0", fused=True, exact=True)
+class _image_gather:
+    """Of each image (the last `count` dimensions) the elements with the numbers `indices`, which count it flattened."""
+
+    def forward(xp, input: Array, indices: Index, count: int):
+        flat = input.reshape(*input.shape[:-count], math.prod(input.shape[-count:]))
+        numbers = indices.reshape(*indices.shape[:-count], math.prod(indices.shape[-count:]))
+        return xp.take_along_axis(flat, numbers, -1).reshape(indices.shape)
+
+    def vjp_input(F, grad, input_shape, indices, count):
+        return F._image_scatter(grad, indices, tuple(input_shape), count)
+
+    def samples(make):
+        yield (make(2, 3, 4), make.integers(2, 2, 2, high=12), 2), {}
+
+
+@operator(module=None, name="_image_scatter", node="AdaptiveMaxPool2DBackwardBackward0", exact=True)
+class _image_scatter:
+    """The transpose of `_image_gather`: gradients added up at their numbers in an image of that shape."""
+
+    def forward(xp, input: Array, indices: Index, shape: tuple, count: int):
+        lead, places = shape[:-count], math.prod(shape[-count:])
+        images = math.prod(lead)
+        numbers = indices.reshape(images, math.prod(indices.shape[-count:])) + xp.arange(images)[:, None] * places
+        whole = xp.zeros(images * places, input.dtype)
+        xp.add.at(whole, numbers.reshape(-1), input.reshape(-1))
+        return whole.reshape(shape)
+
+    def vjp_input(F, grad, indices, count):
+        return F._image_gather(grad, indices, count)
 
 
 def _adaptive_mean(function: str, count: int, input: Tensor, output_size) -> Tensor:
     size = _target(function, input, output_size, count)
-    dtype = input._array.dtype
-    if dtype.kind not in "fcV":
+    if input._array.dtype.kind not in "fcV":
         raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_name(input._array)}': convert the input with .float()")
     if all(n == 1 for n in size):
         return input.mean(tuple(range(-count, 0)), keepdim=True)
-    made = input
-    for k, parts in enumerate(size):
-        whole, dim = made._array.shape[k - count], k - count
-        if parts == whole:
-            continue
-        if parts and whole % parts == 0:
-            made = made.unflatten(dim, (parts, whole // parts)).mean(dim)
-        else:
-            made = (made.transpose(dim, -1) @ _averaging(whole, parts, dtype)).transpose(dim, -1)
-    return made.clone() if made is input else made
+    return T._adaptive_avg_pool(input, size)
 
 
 def _adaptive_max(function: str, count: int, input: Tensor, output_size, return_indices: bool):
@@ -92,9 +153,7 @@ def _adaptive_max(function: str, count: int, input: Tensor, output_size, return_
 
 def _gathered(input: Tensor, chosen: np.ndarray, count: int, return_indices: bool):
     """The elements of each image with the numbers `chosen`, and the numbers if wanted."""
-    lead = input._array.shape[:-count]
-    numbers = wrap(chosen.reshape(*lead, math.prod(chosen.shape[len(lead) :])))
-    made = input.flatten(-count).gather(-1, numbers).reshape(chosen.shape)
+    made = T._image_gather(input, wrap(chosen), count)
     return (made, wrap(chosen)) if return_indices else made
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Index, composite, operator
-from pellucid.core.errors import shape_text
+from pellucid.core.errors import shape_text, type_name
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.accumulation import add_to, wrapped
 from pellucid.ops.dims import one_dim
@@ -389,18 +389,24 @@ def _check_slices(name: str, input: np.ndarray, dim: int, index: np.ndarray, sou
     dim = one_dim(dim, input.ndim)
     _index_vector(name, index, input.shape[dim] if input.ndim else 1, dim)
     if source.dtype != input.dtype:
+        ours, theirs = type_name(input.dtype), type_name(source.dtype)
+        if name == "index_add":
+            raise RuntimeError(f"index_add_(): self ({ours}) and source ({theirs}) must have the same scalar type")
         raise RuntimeError(
-            f"{name}(): self and source expected to have the same dtype, but got (self) {input.dtype.name} and "
-            f"(source) {source.dtype.name}"
+            f"{name}_(): self and source expected to have the same dtype, but got (self) {ours} and (source) {theirs}"
         )
     expected = list(input.shape)
     if expected:
         expected[dim] = index.size
     if list(source.shape) != expected and not (index.size == 1 and source.size == 1):
         if (source.shape[dim] if source.ndim else 1) != index.size:
+            have = source.shape[dim] if source.ndim else 1
+            if name == "index_add":
+                raise RuntimeError(
+                    f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): ({have}), for dim: {dim}"
+                )
             raise IndexError(
-                f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim) "
-                f"({source.shape[dim] if source.ndim else 1})"
+                f"{name}_(): Number of indices ({index.size}) should be equal to source.size(dim) ({have})"
             )
         raise RuntimeError(
             f"{name}(): source {shape_text(source)} does not fit self {shape_text(input)}: expected {expected}"

@@ -7,6 +7,7 @@ import numpy as np
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.core.dtype import dtype_of
+from pellucid.core.errors import type_name
 from pellucid.core.tensor import Tensor
 from pellucid.ops.geometry import canonical_dim
 from pellucid.ops.scatter import _check_shapes, _corner, _places, check_index
@@ -177,15 +178,13 @@ def _as_scatter(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: 
     if array.dtype not in (np.int64, np.int32):
         raise RuntimeError(f"index_reduce_(): Expected dtype int32/int64 for index but got: {index.dtype}")
     if values.dtype != input._array.dtype:
-        raise RuntimeError(
-            f"index_reduce_(): self and source expected to have the same dtype, but got (self) {input.dtype} "
-            f"and (source) {source.dtype}"
-        )
+        ours, theirs = type_name(input._array.dtype), type_name(values.dtype)
+        raise RuntimeError(f"index_reduce_(): self ({ours}) and source ({theirs}) must have the same scalar type")
     dim = canonical_dim(dim, input._array.ndim)
-    if (values.shape[dim] if values.ndim else 1) != array.size:
-        raise IndexError(
-            f"index_reduce_(): Number of indices ({array.size}) should be equal to source.size(dim): "
-            f"({values.shape[dim] if values.ndim else 1}), for dim: {dim}"
+    have = values.shape[dim] if values.ndim else 1
+    if have != array.size:
+        raise RuntimeError(
+            f"index_reduce_(): Number of indices ({array.size}) should be equal to source.size(dim): ({have}), for dim: {dim}"
         )
     shape = [1] * values.ndim
     if shape:

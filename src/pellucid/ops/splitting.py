@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
+
 from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.errors import type_name
 from pellucid.core.tensor import Tensor, dim_error
 from pellucid.ops.geometry import canonical_dim
 from pellucid.ops.indexing import take_basic
@@ -188,10 +191,14 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 def _bounds(given, size: int, name: str) -> list[tuple[int, int]]:
     """Start and end of each piece: of a number of pieces, or between given indices."""
     if isinstance(given, Tensor):
-        if given._array.ndim > 1 or given._array.dtype != "int64":
+        if given._array.dtype != np.int64:
             raise RuntimeError(
-                f"{name} expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional long tensor, "
-                f"but got {given.dtype} with {given._array.ndim} dims"
+                f"{name} expected tensor_indices_or_sections to have dtype of long, but got {type_name(given._array.dtype)}"
+            )
+        if given._array.ndim > 1:
+            raise RuntimeError(
+                f"{name} expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
+                f"but got a tensor with {given._array.ndim} dims"
             )
         given = given.tolist()
     if isinstance(given, int):
@@ -223,8 +230,7 @@ def _along(name: str, input: Tensor, given, dim: int, least: int):
     ndim = input._array.ndim
     if ndim < least:
         raise RuntimeError(
-            f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a "
-            f"tensor with {ndim} dimensions!"
+            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} dimensions!"
         )
     size = input._array.shape[dim]
     if isinstance(given, int) and (given <= 0 or size % given):
