@@ -167,6 +167,7 @@ def read_terminal(control):
 
 
 def test_the_second_ctrl_c_interrupts():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background starts with it ignored
     notices = []
     with pytest.raises(KeyboardInterrupt), EndEarly(lambda: notices.append("noticed")) as end:  # noqa: PT012
         signal.raise_signal(signal.SIGINT)

@@ -14,7 +14,11 @@ def test_the_same_seed_gives_pytorchs_values():
     categorical = D.Categorical(torch.tensor([[0.1, 0.2, 0.7], [0.3, 0.3, 0.4]]))
     drawn = categorical.sample((4,))
     assert drawn.tolist() == [[2, 2], [2, 2], [2, 0], [2, 1]]
-    np.testing.assert_allclose(categorical.log_prob(drawn), [[-0.35667, -0.91629], [-0.35667, -0.91629], [-0.35667, -1.20397], [-0.35667, -1.20397]], atol=1e-5)
+    np.testing.assert_allclose(
+        categorical.log_prob(drawn),
+        [[-0.35667, -0.91629], [-0.35667, -0.91629], [-0.35667, -1.20397], [-0.35667, -1.20397]],
+        atol=1e-5,
+    )
     np.testing.assert_allclose(categorical.entropy(), [0.80182, 1.0889], atol=1e-5)
     normal = D.Normal(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]))
     np.testing.assert_allclose(normal.sample((2,)), [[-0.7193, 0.1933], [-0.5966, 1.3641]], atol=1e-4)
@@ -49,13 +53,21 @@ def test_uniform_is_flat_inside_and_nothing_outside():
 @pytest.mark.parametrize(
     ("make", "kind", "phrase"),
     [
-        pytest.param(lambda: D.Categorical(), ValueError, "Either `probs` or `logits` must be specified", id="nothing given"),
-        pytest.param(lambda: D.Categorical(torch.tensor(0.5)), ValueError, "must be at least one-dimensional", id="a number"),
+        pytest.param(
+            lambda: D.Categorical(), ValueError, "Either `probs` or `logits` must be specified", id="nothing given"
+        ),
+        pytest.param(
+            lambda: D.Categorical(torch.tensor(0.5)), ValueError, "must be at least one-dimensional", id="a number"
+        ),
         pytest.param(lambda: D.Categorical(torch.tensor([-1.0, 2.0])), ValueError, "to be non-negative", id="negative"),
         pytest.param(lambda: D.Normal(0.0, -1.0), ValueError, "scale of Normal to be positive", id="scale"),
         pytest.param(lambda: D.Uniform(2.0, 1.0), ValueError, "Uniform is not defined when low>= high", id="bounds"),
-        pytest.param(lambda: D.Multinomial(torch.tensor(2), torch.ones(2)), NotImplementedError, "inhomogeneous", id="count"),
-        pytest.param(lambda: D.Categorical(torch.ones(2)).rsample(), NotImplementedError, "has no rsample", id="rsample"),
+        pytest.param(
+            lambda: D.Multinomial(torch.tensor(2), torch.ones(2)), NotImplementedError, "inhomogeneous", id="count"
+        ),
+        pytest.param(
+            lambda: D.Categorical(torch.ones(2)).rsample(), NotImplementedError, "has no rsample", id="rsample"
+        ),
     ],
 )
 def test_refused(make, kind, phrase):

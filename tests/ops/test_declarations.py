@@ -38,7 +38,7 @@ def to_tensors(value, needs_grad: bool):
     """Arrays of a sample as tensors; floating-point ones require grad where asked."""
     if isinstance(value, np.ndarray):
         return wrap(value.copy(order="K"), bool(needs_grad and value.dtype.kind in "fc"))
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return type(value)(to_tensors(v, needs_grad) for v in value)
     return value
 
@@ -201,7 +201,7 @@ def test_single_precision_stays_single(op, args, kwargs):
     def narrow(v):
         if isinstance(v, np.ndarray):
             return v.astype(np.float32) if v.dtype == np.float64 else v
-        if isinstance(v, (list, tuple)):
+        if isinstance(v, (list, tuple)) and not hasattr(v, "_fields"):
             return type(v)(narrow(x) for x in v)
         return v
 

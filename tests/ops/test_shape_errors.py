@@ -292,6 +292,7 @@ MAKING = [
     (lambda: t.randint(5, 2), TypeError, "argument 'size' (position 2) must be tuple of ints, not int"),
     (lambda: t.randint(3, 3, (2,)), RuntimeError, "random_ expects 'from' to be less than 'to'"),
     (lambda: t.normal(0.0, 1.0), TypeError, "invalid combination of arguments"),
+    (lambda: t.normal(x(), 1.0, (2,)), TypeError, "invalid combination of arguments"),
     (lambda: i(0).exponential_(), RuntimeError, "Exponential distribution is a continuous probability distribution"),
     (lambda: i(0).cauchy_(), RuntimeError, "Cauchy distribution is a continuous probability distribution"),
     (

@@ -199,3 +199,21 @@ def test_iterating_gives_rows_and_membership_asks_for_elements():
     assert [row.tolist() for row in t.tensor([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
     assert 3 in t.tensor([1, 3])
     assert 5 not in t.tensor([1, 3])
+
+
+def test_old_ways_of_changing_a_tensor():
+    tensor = t.tensor([1.0, 2.0])
+    assert tensor.apply_(lambda v: v + 1).map_(t.tensor([1.0, 5.0]), max).tolist() == [2, 5]
+    assert tensor.new([3]).dtype is t.float32
+    assert tensor.is_set_to(tensor.detach())
+    assert tensor.type() == "torch.FloatTensor"
+    assert tensor.type(t.LongTensor).dtype is t.int64
+    assert isinstance(tensor, t.FloatTensor)
+    assert tensor.resize_(1, 2).shape == (1, 2)
+    assert t.zeros(2, 3).t().dim_order() == (1, 0)
+
+
+@pytest.mark.parametrize("change", [lambda v: v.apply_(abs), lambda v: v.map_(v, max)], ids=["apply_", "map_"])
+def test_python_functions_are_not_applied_to_what_requires_grad(change):
+    with pytest.raises(RuntimeError, match="on Variable that requires grad"):
+        change(t.zeros(1, requires_grad=True))

@@ -8,6 +8,7 @@ How users ask for a size is in ops/interpolation.py.
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,8 @@ import numpy as np
 __all__ = ["SMOOTH", "Axis", "Table", "cubic_weights", "resize", "table"]
 
 
-class Axis(NamedTuple):
+@dataclass(frozen=True)
+class Axis:
     """How one dimension is resized."""
 
     mode: str  # "nearest", "nearest-exact", "linear", "cubic"; with `SMOOTH` filters "smooth linear" and so on
@@ -27,7 +29,7 @@ class Axis(NamedTuple):
 
     def transpose(self) -> Axis:
         """The transpose: from `count` elements to `size`."""
-        return self._replace(backward=not self.backward)
+        return replace(self, backward=not self.backward)
 
 
 class Table(NamedTuple):
@@ -144,9 +146,10 @@ def table(axis: Axis) -> Table:
         return table(axis.transpose()).transpose()
     if axis.mode.startswith("nearest"):
         return _nearest(axis.size, axis.count, axis.scale, axis.mode == "nearest-exact")
+    steps = axis.size, axis.count, axis.scale, axis.align
     if axis.mode in SMOOTH:
-        return _smooth(*axis[:5])
-    return (_linear if axis.mode == "linear" else _cubic)(*axis[1:5])
+        return _smooth(axis.mode, *steps)
+    return _linear(*steps) if axis.mode == "linear" else _cubic(*steps)
 
 
 # --- their use -------------------------------------------------------------------------------------------------------

@@ -28,21 +28,14 @@ def add_rows(size: int, index: np.ndarray, rows: np.ndarray, dtype: np.dtype, sh
 
 
 def _add(whole: np.ndarray, index: np.ndarray, rows: np.ndarray) -> None:
-    if whole.shape[1] == 1 and whole.dtype.kind == "f":
+    width = whole.shape[1]
+    if width == 1 and whole.dtype.kind == "f":
         whole[:, 0] = np.bincount(index, rows[:, 0], whole.shape[0])  # sums in double precision
-        return
-    if index.size == 1:
+    elif index.size == 1:
         whole[index[0]] = rows[0]
-        return
-    order = index.argsort(kind="stable")
-    ordered = index[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    if len(starts) == len(index):
-        whole[index] = rows
-    else:
-        whole[ordered[starts]] = np.add.reduceat(
-            rows[order], starts, axis=0, dtype=None if whole.dtype.kind != "b" else np.bool_
-        )
+    else:  # element by element: NumPy adds at flat indices much faster than at rows, and than sorting takes
+        places = (index[:, None] * width + np.arange(width)).reshape(-1)
+        np.add.at(whole.reshape(-1), places, rows.reshape(-1))
 
 
 def add_to(whole: np.ndarray, flat: np.ndarray, values: np.ndarray) -> None:

@@ -5,6 +5,7 @@ The matrix products themselves are in products.py, einsum in einsum.py.
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 
@@ -80,7 +81,8 @@ def vecdot(x, y, *, dim=-1, out=None):
     """
     for name, operand in (("x", x), ("y", y)):
         if operand._array.dtype.kind not in "fcV":
-            raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {scalar_name(operand._array)} ({name})")
+            kind = scalar_name(operand._array)
+            raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {kind} ({name})")
     if x._array.ndim == y._array.ndim == 1 and dim in (0, -1):
         return vdot(x, y, out=out)
     same_dtype(x._array, y._array, "linalg.vecdot: expected operands of one dtype, got {a} and {b}")
@@ -205,7 +207,7 @@ def multi_dot(tensors, *, out=None):
     first, last = tensors[0]._array.ndim == 1, tensors[-1]._array.ndim == 1
     chain = [tensors[0].unsqueeze(0) if first else tensors[0], *tensors[1:]]
     chain[-1] = chain[-1].unsqueeze(1) if last else chain[-1]
-    for i, (a, b) in enumerate(zip(chain, chain[1:], strict=False)):
+    for i, (a, b) in enumerate(itertools.pairwise(chain)):
         if a._array.shape[1] != b._array.shape[0]:
             raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and {list(b.shape)} cannot be multiplied")
     made = _chain(chain)

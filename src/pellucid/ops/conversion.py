@@ -242,7 +242,7 @@ def is_pinned(input: Tensor, device=None) -> bool:
     return False
 
 
-@composite(method=True, module=None)
+@composite(method=True, module=None, name="share_memory_")
 def share_memory_(input: Tensor) -> Tensor:
     """The tensor itself; threads share all memory, and processes get copies."""
     return input

@@ -120,7 +120,10 @@ def _check(function: str, input, weight, bias, count: int, groups: int, transpos
     """Refuse what does not fit; returns whether the input has no batch dimension."""
     x, w = input._array, weight._array
     if x.ndim not in (count + 1, count + 2):
-        raise RuntimeError(f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {function}, but got input of size: {list(x.shape)}")
+        raise RuntimeError(
+            f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {function}, but got input of size: "
+            f"{list(x.shape)}"
+        )
     if w.ndim != count + 2:
         raise RuntimeError(
             f"weight should have {'at least three' if w.ndim < 3 else f'{count + 2}'} dimensions: expected "

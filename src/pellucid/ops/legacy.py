@@ -1,15 +1,15 @@
-"""Old ways of PyTorch that programs still use: typed constructors, `type()`, `resize_`, `set_`, shared memory."""
+"""Old ways of PyTorch that programs still use: typed constructors, `type()`, `new`, `resize_`, `set_`, `apply_`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from pellucid.autograd.operator import composite
+from pellucid.autograd.operator import PUBLIC, composite
 from pellucid.core import dtype as dtypes
 from pellucid.core.dtype import dtype
-from pellucid.core.tensor import InferenceCounter, Tensor, counter, wrap
+from pellucid.core.tensor import InferenceCounter, Tensor, counter, strided, wrap
 
-__all__ = ["is_tensor"]
+__all__ = ["TYPES"]
 
 NAMES = {
     "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
@@ -42,19 +42,7 @@ TYPES = {
 }
 
 
-def _publish() -> None:
-    from pellucid.autograd.operator import PUBLIC
-
-    PUBLIC["torch"].update(TYPES)
-
-
-_publish()
-
-
-@composite()
-def is_tensor(obj) -> bool:
-    """Whether an object is a tensor."""
-    return isinstance(obj, Tensor)
+PUBLIC["torch"].update(TYPES)
 
 
 def type_(self: Tensor, dtype=None, non_blocking: bool = False):
@@ -117,11 +105,54 @@ def set_(self: Tensor, source: Tensor | None = None, *unused) -> Tensor:
     return self
 
 
-def share_memory_(self: Tensor) -> Tensor:
-    """The tensor itself: processes get copies."""
+def new(self: Tensor, *args, device=None) -> Tensor:
+    """A tensor of this tensor's type: uninitialised for sizes, holding the values of a sequence or array."""
+    kind = self._array.dtype
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return wrap(args[0]._array.astype(kind))
+    if len(args) == 1 and not isinstance(args[0], int):
+        return wrap(np.array(args[0], kind))
+    return wrap(np.empty(args or (0,), kind))
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both are the same memory in the same geometry."""
+    mine, theirs = self._array, tensor._array
+    return (mine.ctypes.data, mine.shape, mine.strides) == (theirs.ctypes.data, theirs.shape, theirs.strides)
+
+
+def _need_no_grad(tensor: Tensor, name: str) -> None:
+    if tensor.requires_grad:
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead")
+
+
+def apply_(self: Tensor, callable) -> Tensor:
+    """Replace each element by what a Python function makes of it. RuntimeError if the tensor requires grad. Slow."""
+    _need_no_grad(self, "apply_")
+    for place in np.ndindex(self._array.shape):
+        self._array[place] = callable(self._array[place].item())
+    counter(self).bump("apply_")
     return self
 
 
+def map_(self: Tensor, tensor: Tensor, callable) -> Tensor:
+    """Replace each element by what a Python function makes of it and of another tensor's. Slow."""
+    _need_no_grad(self, "map_")
+    others = np.broadcast_to(tensor._array, self._array.shape)
+    for place in np.ndindex(self._array.shape):
+        self._array[place] = callable(self._array[place].item(), others[place].item())
+    counter(self).bump("map_")
+    return self
+
+
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The dimensions in the order in which they lie in memory, the outermost first."""
+    return tuple(sorted(range(self._array.ndim), key=lambda d: -self.stride(d)))
+
+
 Tensor.type, Tensor.resize_, Tensor.resize_as_, Tensor.set_ = type_, resize_, resize_as_, set_
-Tensor.share_memory_ = share_memory_
-Tensor.is_shared = lambda self: False
+for _method in (new, is_set_to, apply_, map_, dim_order):
+    setattr(Tensor, _method.__name__, _method)
+for _name in ("detach", "detach_", "fill_", "zero_", "get_device", "resize_as_", "index_put_"):
+    composite(name=_name)(getattr(Tensor, _name))
+PUBLIC["torch"]["layout"] = type(strided)

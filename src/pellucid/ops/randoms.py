@@ -169,6 +169,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     RuntimeError for a negative standard deviation, or shapes that do not broadcast.
     """
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        if size is not None:
+            raise TypeError("normal() received an invalid combination of arguments: with tensors for mean or std, size is not given")
         given = mean if isinstance(mean, Tensor) else std
         kind = given._array.dtype
         mean, std = [v if isinstance(v, Tensor) else wrap(np.asarray(v, kind)) for v in (mean, std)]

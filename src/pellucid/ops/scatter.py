@@ -11,7 +11,7 @@ from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.core.errors import shape_text, type_name
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.accumulation import add_to, wrapped
+from pellucid.ops.accumulation import add_rows, add_to, wrapped
 from pellucid.ops.dims import one_dim
 
 __all__ = [
@@ -214,11 +214,10 @@ class index_select_backward:
 
 def _added(whole: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> np.ndarray:
     """Slices of `source` added to slices of `whole`, which is changed and returned; indices may repeat."""
-    index = wrapped(index, whole.shape[dim])
-    if len(np.unique(index)) == index.size:
-        whole[(slice(None),) * dim + (index,)] += source
-    else:
-        np.add.at(whole, (slice(None),) * dim + (index,), source)
+    size, index = whole.shape[dim], wrapped(index, whole.shape[dim])
+    rest = whole.shape[:dim] + whole.shape[dim + 1 :]
+    rows = np.moveaxis(source, dim, 0).reshape(index.size, -1) if index.size else source.reshape(0, 0)
+    whole += np.moveaxis(add_rows(size, index, rows, whole.dtype, rest), 0, dim)
     return whole
 
 

@@ -1,0 +1,416 @@
+"""Linear equations: inverse, determinant, solve, Cholesky and triangular factors.
+
+Formulas are those of Giles, An extended collection of matrix derivative results, 2008, unless another source is given.
+Decompositions into singular values or eigenvalues are in linear_spectra.py, norms and functions of matrices in
+linear_functions.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pellucid.autograd.operator import PUBLIC, Array, composite, operator
+from pellucid.autograd.operator import tensors as T
+from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.checks import scalar_name
+
+__all__ = [
+    "LinAlgError", "adjoint_of", "check_square", "cholesky", "det", "inv", "logdet", "slogdet", "solve", "solve_triangular",
+    "written_to",
+]  # fmt: skip
+
+
+class LinAlgError(RuntimeError):
+    """A matrix for which a result of linear algebra does not exist."""
+
+
+PUBLIC.setdefault("linalg", {})["LinAlgError"] = LinAlgError
+
+
+# --- shared with the other families of linear algebra ---------------------------------------------------------------
+
+
+def adjoint_of(F, matrix):
+    """The conjugate transpose, in a formula."""
+    return F.conj(F.transpose(matrix, -1, -2))
+
+
+def check_matrix(function: str, name: str, array: np.ndarray) -> None:
+    """RuntimeError unless the array holds floating-point or complex matrices."""
+    if array.ndim < 2:
+        raise RuntimeError(f"{function}: The input tensor {name} must have at least 2 dimensions. Got shape {list(array.shape)}")
+    if array.dtype.kind not in "fc":
+        raise RuntimeError(f"{function}: Expected a floating point or complex tensor as input. Got {scalar_name(array)}")
+
+
+def check_square(function: str, name: str, array: np.ndarray) -> None:
+    """RuntimeError unless the array holds square floating-point or complex matrices."""
+    if array.ndim >= 2 and array.shape[-1] != array.shape[-2]:
+        raise RuntimeError(
+            f"{function}: {name} must be batches of square matrices, but they are {array.shape[-2]} by {array.shape[-1]} "
+            "matrices"
+        )
+    check_matrix(function, name, array)
+
+
+def written_to(made: Tensor, out):
+    """The result, or `out` holding it."""
+    return made if out is None else out.resize_(made.shape).copy_(made)
+
+
+# --- inverse and equations ------------------------------------------------------------------------------------------
+
+
+def _first_singular(array: np.ndarray) -> str:
+    """Which matrix of a batch is singular, for an error's text."""
+    if array.ndim == 2:
+        return ""
+    flat = array.reshape(-1, *array.shape[-2:])
+    ranks = np.linalg.matrix_rank(flat)
+    return f"(Batch element {int(np.argmax(ranks < array.shape[-1]))}): "
+
+
+@operator(module=None, name="linalg_inv", node="LinalgInvExBackward0")
+class _inv:
+    """The inverse of each matrix. Derivative, from the result R: -R^T grad R^T."""
+
+    def forward(xp, A: Array):
+        try:
+            return xp.linalg.inv(A)
+        except np.linalg.LinAlgError:
+            raise LinAlgError(f"linalg.inv: {_first_singular(A)}The diagonal element 1 is zero, the inversion could not be completed "
+                              "because the input matrix is singular.") from None  # fmt: skip
+
+    def vjp_A(F, grad, result):
+        turned = F.transpose(result, -1, -2)
+        return -(turned @ grad @ turned)
+
+    def samples(make):
+        yield (make(3, 3) + 4 * np.eye(3),), {}
+        yield (make(2, 2, 2) + 4 * np.eye(2),), {}
+
+
+@composite(module="linalg")
+def inv(A, *, out=None):
+    """The inverse of square matrices.
+
+    A: [*S, n, n], float or complex. Returns [*S, n, n].
+    Raises: RuntimeError for other shapes and dtypes, LinAlgError for a singular matrix.
+    """
+    check_square("linalg.inv", "A", A._array)
+    return written_to(T.linalg_inv(A), out)
+
+
+@composite(method=True)
+def inverse(input, *, out=None):
+    """`linalg.inv`."""
+    return inv(input, out=out)
+
+
+def _failures(A: np.ndarray) -> np.ndarray:
+    """For each matrix 0, or the size where it is singular."""
+    singular = np.linalg.matrix_rank(A) < A.shape[-1] if A.size else np.zeros(A.shape[:-2], bool)
+    return np.where(singular, A.shape[-1], 0).astype(np.int32)
+
+
+@composite(module="linalg")
+def inv_ex(A, *, check_errors=False, out=None):
+    """The inverse of square matrices, and for each zero or where it failed."""
+    check_square("linalg.inv_ex", "A", A._array)
+    return T.linalg_inv(A), wrap(_failures(A._array))
+
+
+@operator(module=None, name="linalg_solve", node="LinalgSolveExBackward0")
+class _solve:
+    """X with A X = B, for matrices B. Derivatives, with H = A^-T grad: H for B, -H X^T for A."""
+
+    def forward(xp, A: Array, B: Array):
+        try:
+            return xp.linalg.solve(A, B)
+        except np.linalg.LinAlgError:
+            raise LinAlgError("torch.linalg.solve: The solver failed because the input matrix is singular.") from None
+
+    def vjp_A(F, grad, A, result, A_shape):
+        back = F.linalg_solve(F.transpose(A, -1, -2), grad) @ F.transpose(result, -1, -2)
+        return -(back if tuple(back.shape) == tuple(A_shape) else F.sum_to_size(back, tuple(A_shape)))
+
+    def vjp_B(F, grad, A, B_shape):
+        back = F.linalg_solve(F.transpose(A, -1, -2), grad)
+        return back if tuple(back.shape) == tuple(B_shape) else F.sum_to_size(back, tuple(B_shape))
+
+    def samples(make):
+        yield (make(3, 3) + 4 * np.eye(3), make(3, 2)), {}
+        yield (make(2, 2, 2) + 4 * np.eye(2), make(2, 2, 3)), {}
+
+
+def _is_vector(A: np.ndarray, B: np.ndarray) -> bool:
+    """Whether B holds vectors: it is one, or a batch of as many as there are matrices."""
+    return B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
+
+
+def _check_solve(function: str, A: np.ndarray, B: np.ndarray, left: bool, vector: bool) -> None:
+    check_square(function, "A", A)
+    if A.dtype != B.dtype:
+        raise RuntimeError(f"{function}: Expected A and B to have the same dtype, but found A of type {scalar_name(A)} and B of type "
+                           f"{scalar_name(B)} instead")  # fmt: skip
+    if not B.ndim:
+        raise RuntimeError(f"{function}: The input tensor B must have at least 1 dimension")
+    rows, columns = (B.shape[-1], 1) if vector else B.shape[-2:]
+    if A.shape[-1] != (rows if left else columns):
+        raise RuntimeError(f"{function}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+                           f"({A.shape[-2]}x{A.shape[-1]} and {rows}x{columns})")  # fmt: skip
+    if vector and not left:
+        raise RuntimeError(f"{function}: Vector broadcasting of the left hand side is not supported for left=False")
+
+
+@composite(module="linalg")
+def solve(A, B, *, left=True, out=None):
+    """X with A X = B (or X A = B for left=False).
+
+    A: [*S, n, n]; B: [*S, n], [*S, n, k] or [n], of one dtype, batches broadcast. Returns the shape of B.
+    Raises: RuntimeError for shapes and dtypes that do not fit, LinAlgError for a singular matrix.
+    """
+    check_square("linalg.solve", "A", A._array)
+    vector = _is_vector(A._array, B._array)
+    _check_solve("linalg.solve", A._array, B._array, left, vector)
+    if vector:
+        return written_to(T.linalg_solve(A, B.unsqueeze(-1)).squeeze(-1), out)
+    if not left:
+        return written_to(T.linalg_solve(A.mT, B.mT).mT, out)
+    return written_to(T.linalg_solve(A, B), out)
+
+
+@composite(module="linalg")
+def solve_ex(A, B, *, left=True, check_errors=False, out=None):
+    """`linalg.solve`, and for each matrix zero or where it failed."""
+    return solve(A, B, left=left), wrap(_failures(A._array))
+
+
+def _triangle(A: Tensor, upper: bool, unitriangular: bool) -> Tensor:
+    """The triangle that counts, with ones on the diagonal if they are understood."""
+    kept = A.triu(1 if unitriangular else 0) if upper else A.tril(-1 if unitriangular else 0)
+    if not unitriangular:
+        return kept
+    return kept + wrap(np.eye(A._array.shape[-1], dtype=A._array.dtype))
+
+
+@composite(module="linalg")
+def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
+    """X with A X = B (or X A = B), A being triangular; its other triangle is not read.
+
+    A: [*S, n, n]; B: [*S, n, k], of one dtype. Returns the shape of B.
+    Raises: RuntimeError for shapes and dtypes that do not fit.
+    """
+    for name, t in (("A", A), ("B", B)):
+        if t._array.ndim < 2:
+            raise RuntimeError(f"linalg.solve_triangular: The input tensor {name} must have at least 2 dimensions.")
+    _check_solve("linalg.solve_triangular", A._array, B._array, left, False)
+    whole = _triangle(A, upper, unitriangular)
+    made = T.linalg_solve(whole, B) if left else T.linalg_solve(whole.mT, B.mT).mT
+    return written_to(made, out)
+
+
+# --- determinants ---------------------------------------------------------------------------------------------------
+
+
+@operator(module=None, name="linalg_det", node="LinalgDetBackward0")
+class _det:
+    """The determinant of each matrix. Derivative: grad times the matrix of cofactors."""
+
+    def forward(xp, A: Array):
+        return xp.linalg.det(A)
+
+    def vjp_A(F, grad, A):
+        return F.unsqueeze(F.unsqueeze(grad, -1), -1) * F.cofactors(A)
+
+    def samples(make):
+        yield (make(3, 3) + 2 * np.eye(3),), {}
+        yield (make(2, 2, 2),), {}
+
+
+@operator(module=None)
+class cofactors:
+    """The matrix of cofactors, det(A) A^-T where that exists, from the singular values A = U S V: det(UV) U S' V, S' holding
+    the products of the other singular values. Derivative: d (<R^T, grad> R^T - R^T grad^T R^T), with d = det(A), R = A^-1.
+    """
+
+    def forward(xp, input: Array):
+        n = input.shape[-1]
+        if not n or not input.size:
+            return xp.zeros_like(input)
+        u, s, v = xp.linalg.svd(input)
+        others = xp.stack([xp.prod(xp.delete(s, k, axis=-1), axis=-1) for k in range(n)], axis=-1).astype(input.dtype)
+        made = xp.matmul(u * others[..., None, :], v)
+        return xp.conj((xp.linalg.det(u) * xp.linalg.det(v)).conj()[..., None, None] * made) if input.dtype.kind == "c" else (
+            (xp.linalg.det(u) * xp.linalg.det(v))[..., None, None] * made)  # fmt: skip
+
+    def vjp_input(F, grad, input):
+        turned = F.transpose(F.linalg_inv(input), -1, -2)
+        inner = F.sum_dim(turned * grad, (-2, -1), True)
+        back = inner * turned - turned @ F.transpose(grad, -1, -2) @ turned
+        return F.unsqueeze(F.unsqueeze(F.linalg_det(input), -1), -1) * back
+
+
+@composite(module="linalg")
+def det(A, *, out=None):
+    """The determinant of square matrices.
+
+    A: [*S, n, n], float or complex. Returns [*S]. Raises: RuntimeError for other shapes and dtypes.
+    """
+    check_square("linalg.det", "A", A._array)
+    return written_to(T.linalg_det(A), out)
+
+
+@composite(method=True, name="det")
+def torch_det(input):
+    """`linalg.det`."""
+    return det(input)
+
+
+@operator(module=None, name="linalg_slogdet", node="LinalgSlogdetBackward0", outputs=("sign", "logabsdet"), holomorphic=False)
+class _slogdet:
+    """Sign and logarithm of the absolute value of each determinant.
+
+    Derivative: (g + i Im(conj(sign) g_sign)) A^-H, as d log det A = tr(A^-1 dA), and the sign turns by its imaginary part.
+    """
+
+    def forward(xp, A: Array):
+        sign, value = xp.linalg.slogdet(A)
+        return xp.asarray(sign), xp.asarray(value)
+
+    def vjp(F, grad, needs, A, sign):
+        turn, size = grad
+        back = None if size is None else F.unsqueeze(F.unsqueeze(size, -1), -1) * F.conj(F.transpose(F.linalg_inv(A), -1, -2))
+        if turn is None or A.dtype in (np.float32, np.float64) or not _is_complex(A):
+            return (back,)
+        angle = F.conj(sign) * turn
+        angle = (angle - F.conj(angle)) * 0.5  # i times the imaginary part
+        rest = F.unsqueeze(F.unsqueeze(angle, -1), -1) * F.conj(F.transpose(F.linalg_inv(A), -1, -2))
+        return (rest if back is None else back + rest,)
+
+    def samples(make):
+        yield (make(3, 3) + 2 * np.eye(3),), {}
+
+
+def _is_complex(value) -> bool:
+    return getattr(value, "_array", value).dtype.kind == "c"
+
+
+@composite(module="linalg")
+def slogdet(A, *, out=None):
+    """Sign and logarithm of the absolute value of the determinant of square matrices.
+
+    A: [*S, n, n], float or complex. Returns (sign [*S], logabsdet [*S], real). Raises: RuntimeError for other shapes and dtypes.
+    """
+    check_square("linalg.slogdet", "A", A._array)
+    return T.linalg_slogdet(A)
+
+
+@composite(method=True, name="slogdet")
+def torch_slogdet(input):
+    """`linalg.slogdet`."""
+    return slogdet(input)
+
+
+@composite(method=True)
+def logdet(input):
+    """The logarithm of the determinant of square matrices: NaN for a negative one. input: [*S, n, n]. Returns [*S]."""
+    check_square("logdet", "A", input._array)
+    sign, value = T.linalg_slogdet(input)
+    if input.is_complex():
+        return value + sign.log()
+    return value + T.where(sign < 0, float("nan"), 0.0) if bool((sign._array < 0).any()) else value
+
+
+# --- Cholesky -------------------------------------------------------------------------------------------------------
+
+
+@operator(module=None, name="linalg_cholesky", node="LinalgCholeskyExBackward0", holomorphic=False)
+class _cholesky:
+    """The lower triangular L with A = L L^H. Derivative: L^-H Φ(L^H grad) L^-1, where Φ copies half the lower
+    triangle into the upper one (Murray, Differentiation of the Cholesky decomposition, 2016).
+    """
+
+    def forward(xp, A: Array):
+        try:
+            lower = xp.tril(A, -1)
+            diagonal = xp.zeros_like(A)
+            index = xp.arange(A.shape[-1])
+            diagonal[..., index, index] = A[..., index, index].real
+            return xp.linalg.cholesky(lower + xp.conj(lower.swapaxes(-1, -2)) + diagonal)
+        except np.linalg.LinAlgError:
+            raise LinAlgError(f"linalg.cholesky: {_not_positive(A)}The factorization could not be completed because the input is not "
+                              "positive-definite (a leading minor is not positive-definite).") from None  # fmt: skip
+
+    def vjp_A(F, grad, result):
+        upper = adjoint_of(F, result)
+        inner = upper @ grad
+        half = (F.tril(inner, 0) + adjoint_of(F, F.tril(inner, -1))) * 0.5
+        left = F.linalg_solve(upper, half)
+        return adjoint_of(F, F.linalg_solve(upper, adjoint_of(F, left)))
+
+
+def _not_positive(A: np.ndarray) -> str:
+    if A.ndim == 2:
+        return ""
+    smallest = np.linalg.eigvalsh(A.reshape(-1, *A.shape[-2:])).min(axis=-1)
+    return f"(Batch element {int(np.argmax(smallest <= 0))}): "
+
+
+@composite(module="linalg")
+def cholesky(A, *, upper=False, out=None):
+    """The triangular factor L of positive-definite matrices A = L L^H (or U with A = U^H U).
+
+    A: [*S, n, n], float or complex; one triangle is read. Returns [*S, n, n].
+    Raises: RuntimeError for other shapes and dtypes, LinAlgError for a matrix that is not positive-definite.
+    """
+    check_square("linalg.cholesky", "A", A._array)
+    made = T.linalg_cholesky(A.mH if upper else A)
+    return written_to(made.mH if upper else made, out)
+
+
+@composite(method=True, name="cholesky")
+def torch_cholesky(input, upper=False, *, out=None):
+    """`linalg.cholesky`."""
+    check_square("cholesky", "A", input._array)
+    return cholesky(input, upper=upper, out=out)
+
+
+@composite(module="linalg")
+def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
+    """`linalg.cholesky`, and for each matrix zero."""
+    made = cholesky(A, upper=upper)
+    return made, wrap(np.zeros(A._array.shape[:-2], np.int32))
+
+
+def _factor(L: Tensor, upper: bool) -> Tensor:
+    """The lower factor: one triangle is read, but as in PyTorch the gradient is that of a whole matrix."""
+    lower = L.mH if upper else L
+    return lower + (lower.tril() - lower).detach()
+
+
+@composite(method=True)
+def cholesky_solve(input, L, upper=False, *, out=None):
+    """X with A X = input, given the Cholesky factor of A. input: [*S, n, k], L: [*S, n, n]. Returns [*S, n, k]."""
+    for name, t in (("b", input), ("u", L)):
+        if t._array.ndim < 2:
+            raise RuntimeError(f"{name} should have at least 2 dimensions, but has {t._array.ndim} dimensions instead")
+    _check_solve("cholesky_solve", L._array, input._array, True, False)
+    lower = _factor(L, upper)
+    return written_to(T.linalg_solve(lower.mH, T.linalg_solve(lower, input)), out)
+
+
+@composite(method=True)
+def cholesky_inverse(L, upper=False, *, out=None):
+    """The inverse of A, given its Cholesky factor [*S, n, n]."""
+    check_square("cholesky_inverse", "A", L._array)
+    lower = _factor(L, upper)
+    inverse_lower = T.linalg_inv(lower)
+    return written_to(inverse_lower.mH @ inverse_lower, out)
+
+
+@composite(method=True)
+def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
+    """X with A X = input (or A^T X), A being triangular; and A. Deprecated: use linalg.solve_triangular."""
+    whole = _triangle(A, upper, unitriangular)
+    return T.linalg_solve(whole.mT if transpose else whole, input), A.clone()

@@ -1,0 +1,128 @@
+"""Rearranging channels: trading them for resolution, and dealing them out to groups. Every one is a permutation of elements."""
+
+from __future__ import annotations
+
+from pellucid.autograd.operator import Array, operator
+
+__all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
+
+
+def _factor(name: str, what: str, value) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}(): argument '{what}' must be int, not {type(value).__name__}")
+    value = value.__index__()
+    if value <= 0:
+        raise RuntimeError(f"{name} expects a positive {what}, but got {value}")
+    return value
+
+
+def _check_rank(name: str, input) -> None:
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"{name} expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s): {list(input.shape)} is "
+            "not [*, C, H, W]"
+        )
+
+
+@operator(module=("torch", "nn.functional"), exact=True)
+class pixel_shuffle:
+    """Channels traded for resolution: each block of r * r channels becomes r * r neighbours, for r = `upscale_factor`.
+
+    input: [*, C * r^2, H, W], any dtype. Returns [*, C, H * r, W * r].
+    Raises: RuntimeError for fewer than three dimensions, a factor that is not positive or does not divide the channels.
+    Source: Shi and others, Real-time single image and video super-resolution, 2016.
+    """
+
+    def canonical(input, upscale_factor: int):
+        _check_rank("pixel_shuffle", input)
+        r = _factor("pixel_shuffle", "upscale_factor", upscale_factor)
+        if input.shape[-3] % (r * r):
+            raise RuntimeError(
+                "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
+                f"input.size(-3)={input.shape[-3]} is not divisible by {r * r}"
+            )
+        return r
+
+    def forward(xp, input: Array, upscale_factor: int):
+        r = upscale_factor
+        *batch, channels, height, width = input.shape
+        blocks = input.reshape(*batch, channels // (r * r), r, r, height, width)
+        moved = xp.moveaxis(blocks, (-4, -3), (-3, -1))  # [*, C, H, r, W, r]
+        return moved.copy(order="C").reshape(*batch, channels // (r * r), height * r, width * r)
+
+    def vjp_input(F, grad, upscale_factor):
+        return F.pixel_unshuffle(grad, upscale_factor)
+
+    def samples(make):
+        yield (make(2, 8, 2, 3), 2), {}
+        yield (make(4, 3, 1), 1), {}
+        yield (make(1, 2, 9, 1, 2), 3), {}
+
+
+@operator(module=("torch", "nn.functional"), exact=True)
+class pixel_unshuffle:
+    """Resolution traded for channels, the inverse of `pixel_shuffle`, for r = `downscale_factor`.
+
+    input: [*, C, H * r, W * r], any dtype. Returns [*, C * r^2, H, W].
+    Raises: RuntimeError for fewer than three dimensions, a factor that is not positive or does not divide height and width.
+    """
+
+    def canonical(input, downscale_factor: int):
+        _check_rank("pixel_unshuffle", input)
+        r = _factor("pixel_unshuffle", "downscale_factor", downscale_factor)
+        for dim, what in ((-2, "height"), (-1, "width")):
+            if input.shape[dim] % r:
+                raise RuntimeError(
+                    f"pixel_unshuffle expects {what} to be divisible by downscale_factor, but input.size({dim})={input.shape[dim]} "
+                    f"is not divisible by {r}"
+                )
+        return r
+
+    def forward(xp, input: Array, downscale_factor: int):
+        r = downscale_factor
+        *batch, channels, height, width = input.shape
+        blocks = input.reshape(*batch, channels, height // r, r, width // r, r)
+        moved = xp.moveaxis(blocks, (-3, -1), (-4, -3))  # [*, C, r, r, H, W]
+        return moved.copy(order="C").reshape(*batch, channels * r * r, height // r, width // r)
+
+    def vjp_input(F, grad, downscale_factor):
+        return F.pixel_shuffle(grad, downscale_factor)
+
+    def samples(make):
+        yield (make(2, 2, 4, 6), 2), {}
+        yield (make(4, 3, 1), 1), {}
+        yield (make(1, 2, 1, 3, 6), 3), {}
+
+
+@operator(module=("torch", "nn.functional"), exact=True)
+class channel_shuffle:
+    """Channels dealt out to `groups`, in turn: the first of each of `groups` blocks, then the second of each, and so on.
+
+    input: [N, C, *S], any dtype. Returns the same shape.
+    Raises: RuntimeError for fewer than three dimensions, or a number of groups that is not positive or does not divide C.
+    Source: Zhang and others, ShuffleNet, 2018.
+    """
+
+    def canonical(input, groups: int):
+        if input.ndim < 3:
+            raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
+        if groups <= 0:
+            raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+        if input.shape[1] % groups:
+            raise RuntimeError(
+                f"Number of channels must be divisible by groups. Got {input.shape[1]} channels and {groups} groups."
+            )
+        return groups
+
+    def forward(xp, input: Array, groups: int):
+        batch, channels, *rest = input.shape
+        blocks = input.reshape(batch, groups, channels // groups, *rest)
+        return blocks.swapaxes(1, 2).copy(order="C").reshape(input.shape)
+
+    def vjp_input(F, grad, input_shape, groups):
+        # dealing out to as many groups as a block has members puts everything back
+        return F.channel_shuffle(grad, max(input_shape[1] // groups, 1))
+
+    def samples(make):
+        yield (make(2, 6, 3), 2), {}
+        yield (make(1, 4, 2, 2), 4), {}
