@@ -12,6 +12,7 @@ import numpy as np
 
 from pellucid.autograd.node import FREED, AccumulateGrad, Node, edge_to, next_sequence
 from pellucid.core.dtype import dtype_of
+from pellucid.core.errors import type_name
 from pellucid.core.modes import modes
 from pellucid.core.sites import Site
 from pellucid.core.tensor import Counter, Number, Tensor, counter, wrap
@@ -146,28 +147,10 @@ def stale(node, name: str, count: Counter, version: int, value=None):
     writer = (f" by {count.operator}" if count.operator else "") + (f" at {site}" if site else "")
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{_type_name(array)} {list(np.shape(array))}], which is the {kind} of {node.name()}, is at version "
+        f"[torch.{type_name(array.dtype)}Tensor {list(np.shape(array))}], which is the {kind} of {node.name()}, is at version "
         f"{count.value}; expected version {version} instead. {node.name()} ran at {node.site} and saved it; it was "
         f"overwritten{writer}. Write out of place there, or give the operation a clone()."
     )
-
-
-def _type_name(array) -> str:
-    names = {
-        "float32": "Float",
-        "float64": "Double",
-        "float16": "Half",
-        "bfloat16": "BFloat16",
-        "complex64": "ComplexFloat",
-        "complex128": "ComplexDouble",
-        "int64": "Long",
-        "int32": "Int",
-        "int16": "Short",
-        "int8": "Char",
-        "uint8": "Byte",
-        "bool": "Bool",
-    }
-    return f"torch.{names.get(str(getattr(array, 'dtype', '')), '')}Tensor"
 
 
 def unpack_input(node: Node, saved, edge):

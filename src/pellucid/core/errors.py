@@ -22,9 +22,9 @@ _TYPE_NAMES = {
 }  # fmt: skip
 
 
-def type_name(dtype) -> str:
+def type_name(dtype: np.dtype) -> str:
     """An element type as PyTorch's errors call it: Float, Long, ..."""
-    return _TYPE_NAMES.get(dtype.name, dtype.name)
+    return _TYPE_NAMES.get(str(dtype), str(dtype))
 
 
 def translate(op, error: ValueError, values) -> Exception:

@@ -11,7 +11,6 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
-from pellucid.core.tensor import Tensor
 from pellucid.ops.linear_solving import LinAlgError, adjoint_of, check_matrix, check_square
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
