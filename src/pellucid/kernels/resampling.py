@@ -123,7 +123,11 @@ def _lanczos(distance: np.ndarray) -> np.ndarray:
     return np.where(np.abs(distance) < 3, np.sinc(distance) * np.sinc(distance / 3), 0)
 
 
-SMOOTH = {"smooth linear": (_triangle, 1), "smooth cubic": (_keys, 2), "smooth lanczos": (_lanczos, 3)}  # and how far each reaches
+SMOOTH = {
+    "smooth linear": (_triangle, 1),
+    "smooth cubic": (_keys, 2),
+    "smooth lanczos": (_lanczos, 3),
+}  # and how far each reaches
 
 
 def _smooth(mode: str, size: int, count: int, scale: float | None, align: bool) -> Table:

@@ -31,6 +31,8 @@ from pellucid.ops import (
     interpolation,
     joining,
     legacy,
+    linear_factors,
+    linear_functions,
     linear_solving,
     linear_spectra,
     losses,

@@ -78,7 +78,9 @@ def _repeat_heads(tensor: Tensor, heads: int) -> Tensor:
     """Heads of keys or values, each repeated for its group of queries: [*, H, S, E] to [*, heads, S, E]."""
     own = tensor.size(-3)
     if not own or heads % own:
-        raise RuntimeError(f"Number of heads in key and value must divide the number of heads in query: got {own} and {heads}")
+        raise RuntimeError(
+            f"Number of heads in key and value must divide the number of heads in query: got {own} and {heads}"
+        )
     if own == heads:
         return tensor
     shape = tuple(tensor.shape)
@@ -92,7 +94,9 @@ def _barrier(allowed: np.ndarray, dtype: np.dtype) -> Tensor:
 
 
 @composite(module="nn.functional")
-def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+):
     """softmax(query @ key^T * scale + mask) @ value.
 
     Args:
@@ -186,7 +190,9 @@ def _check_mask_shape(mask: Tensor, steps: int, keys: int, rows: int) -> Tensor:
     """The mask as [1 or N * heads, L, S]."""
     expected = (steps, keys) if mask.dim() == 2 else (rows, steps, keys)
     if tuple(mask.shape) != expected:
-        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {tuple(mask.shape)}, but should be {expected}.")
+        raise RuntimeError(
+            f"The shape of the {mask.dim()}D attn_mask is {tuple(mask.shape)}, but should be {expected}."
+        )
     return mask.unsqueeze(0) if mask.dim() == 2 else mask
 
 
@@ -284,13 +290,18 @@ def multi_head_attention_forward(
     """
     batched = _is_batch(query, key, value, key_padding_mask, attn_mask, num_heads)
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint: is_causal says that attn_mask is the causal mask")
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint: is_causal says that attn_mask is the causal mask"
+        )
     if not batched:
         query, key, value = _as_batch(query, key, value)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     steps, batch, embed_dim = query.shape
     dtype, rows, head_dim = query._array.dtype, batch * num_heads, embed_dim // num_heads
-    _expect(embed_dim == embed_dim_to_check, f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}")
+    _expect(
+        embed_dim == embed_dim_to_check,
+        f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}",
+    )
     _expect(head_dim * num_heads == embed_dim, f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
     key_padding_mask = _addend(key_padding_mask, "key_padding_mask", dtype)
     causal = is_causal and key_padding_mask is None and not need_weights

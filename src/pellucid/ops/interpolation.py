@@ -73,7 +73,10 @@ def _declare(name: str, node: str, mode: str, count: int) -> None:
 
         def samples(make):
             sizes = (2, 3, 4)[-count:]
-            for counts, scale, align in (((3, 2, 7), None, False), ((3, 1, 6), 1.6, mode not in ("nearest", "lanczos"))):
+            for counts, scale, align in (
+                ((3, 2, 7), None, False),
+                ((3, 1, 6), 1.6, mode not in ("nearest", "lanczos")),
+            ):
                 along = tuple([Axis(mode, s, c, scale, align) for s, c in zip(sizes, counts[-count:], strict=True)])
                 yield (make(1, 2, *sizes), along), {}
 
@@ -113,7 +116,9 @@ def _each(value, input: Tensor, name: str, letter: str) -> list:
 def _sizes(input: Tensor, size, scale_factor, keep: bool) -> tuple[list[int], list]:
     """The sizes to reach, and the factors where these rule the steps (`keep`), None where the sizes do."""
     if size is not None and scale_factor is not None:
-        raise ValueError(f"only one of size or scale_factor should be defined: got size={size} and scale_factor={scale_factor}")
+        raise ValueError(
+            f"only one of size or scale_factor should be defined: got size={size} and scale_factor={scale_factor}"
+        )
     if size is not None:
         sizes = _each(size, input, "output size", "o")
         if not all(hasattr(s, "__index__") for s in sizes):
@@ -144,10 +149,14 @@ def _check(input: Tensor, sizes: list[int], mode: str) -> None:
                         for found in (array.shape[2:], sizes))  # fmt: skip
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({was}) output ({becomes})")
     if not array.shape[1]:
-        raise RuntimeError(f"Non-empty {array.ndim}D data tensor expected but got a tensor with sizes {list(array.shape)}")
+        raise RuntimeError(
+            f"Non-empty {array.ndim}D data tensor expected but got a tensor with sizes {list(array.shape)}"
+        )
     if array.dtype.kind not in "fV" and array.dtype.name != "uint8":
         name = f"upsample_{mode}{array.ndim - 2}d"
-        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_name(array)}': convert the input with .float()")
+        raise NotImplementedError(
+            f"\"{name}\" not implemented for '{scalar_name(array)}': convert the input with .float()"
+        )
 
 
 def _check_options(input: Tensor, mode: str, align_corners, antialias: bool) -> None:
@@ -172,7 +181,13 @@ def _check_options(input: Tensor, mode: str, align_corners, antialias: bool) -> 
 
 @composite(module="nn.functional")
 def interpolate(
-    input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False
+    input,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+    antialias=False,
 ):
     """The dimensions after the second resized to `size`, or `scale_factor` times their size.
 
@@ -209,9 +224,7 @@ def interpolate(
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(
-        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3
-    )
+    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
 
 
 @composite(module="nn.functional")

@@ -327,13 +327,15 @@ def logdet(input):
 
 @operator(module=None, name="linalg_cholesky", node="LinalgCholeskyExBackward0", holomorphic=False)
 class _cholesky:
-    """The lower triangular L with A = L L^H. Derivative: L^-H Φ(L^H grad) L^-1, where Φ copies half the lower
-    triangle into the upper one (Murray, Differentiation of the Cholesky decomposition, 2016).
+    """The lower triangular L with A = L L^H, from the lower or the upper triangle of A.
+
+    Derivative: L^-H Φ(L^H grad) L^-1, where Φ copies half the lower triangle into the upper one (Murray, Differentiation of
+    the Cholesky decomposition, 2016).
     """
 
-    def forward(xp, A: Array):
+    def forward(xp, A: Array, upper: bool):
         try:
-            lower = xp.tril(A, -1)
+            lower = xp.conj(xp.triu(A, 1).swapaxes(-1, -2)) if upper else xp.tril(A, -1)
             diagonal = xp.zeros_like(A)
             index = xp.arange(A.shape[-1])
             diagonal[..., index, index] = A[..., index, index].real
@@ -365,7 +367,7 @@ def cholesky(A, *, upper=False, out=None):
     Raises: RuntimeError for other shapes and dtypes, LinAlgError for a matrix that is not positive-definite.
     """
     check_square("linalg.cholesky", "A", A._array)
-    made = T.linalg_cholesky(A.mH if upper else A)
+    made = T.linalg_cholesky(A, upper)
     return written_to(made.mH if upper else made, out)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
-from pellucid.ops.linear_solving import LinAlgError, adjoint_of, check_matrix, check_square
+from pellucid.core.tensor import wrap
+from pellucid.ops.linear_solving import LinAlgError, adjoint_of, check_matrix, check_square, written_to
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
 
@@ -167,7 +168,7 @@ class _eig:
         values, vectors = xp.linalg.eig(A)
         return values.astype(kind), vectors.astype(kind)
 
-    def vjp(F, grad, needs, eigenvalues, eigenvectors):
+    def vjp(F, grad, needs, A_dtype, eigenvalues, eigenvectors):
         values, vectors = grad
         adjoint, middle = adjoint_of(F, eigenvectors), None
         if vectors is not None:
@@ -178,7 +179,8 @@ class _eig:
             middle = middle - F.diag_embed(_diagonal_of(F, middle))
         if values is not None:
             middle = F.diag_embed(values) if middle is None else middle + F.diag_embed(values)
-        return (F.linalg_solve(adjoint, middle @ adjoint),)
+        made = F.linalg_solve(adjoint, middle @ adjoint)
+        return (made if A_dtype.kind == "c" else F.real_copy(made),)
 
 
 
@@ -270,3 +272,36 @@ def qr(A, mode="reduced", *, out=None):
 def torch_qr(input, some=True, *, out=None):
     """`linalg.qr`, complete if not `some`. Deprecated: use linalg.qr."""
     return qr(input, "reduced" if some else "complete")
+
+
+@composite(module="linalg")
+def householder_product(A, tau, *, out=None):
+    """The first n columns of the product of reflectors I - tau v v^H, as LAPACK stores them.
+
+    A: [*S, m, n] with m >= n, whose columns below the diagonal hold v (a one on the diagonal is understood); tau: [*S, k], k <= n.
+    Returns [*S, m, n]. Raises: RuntimeError for shapes and dtypes that do not fit.
+    """
+    a, t = A._array, tau._array
+    if a.ndim < 2:
+        raise RuntimeError("torch.linalg.householder_product: input must have at least 2 dimensions.")
+    if a.shape[-2] < a.shape[-1]:
+        raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if t.ndim != a.ndim - 1 or t.shape[:-1] != a.shape[:-2] or t.shape[-1] > a.shape[-1]:
+        raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1], and batches "
+                           f"must agree: got input {list(a.shape)} and tau {list(t.shape)}")  # fmt: skip
+    if a.dtype != t.dtype:
+        raise RuntimeError(f"torch.linalg.householder_product: tau dtype {tau.dtype} does not match input dtype {A.dtype}")
+    rows, columns = a.shape[-2:]
+    below = A.tril(-1) + wrap(np.eye(rows, columns, dtype=a.dtype))
+    identity = wrap(np.broadcast_to(np.eye(rows, columns, dtype=a.dtype), a.shape).copy())
+    made = T.where(wrap(np.zeros((), bool)), A, identity)  # a function of A even without reflectors
+    for k in reversed(range(t.shape[-1])):
+        v = below[..., k : k + 1]
+        made = made - (tau[..., k : k + 1].unsqueeze(-1) * v) @ (v.mH @ made)
+    return written_to(made, out)
+
+
+@composite(method=True)
+def orgqr(input, input2, *, out=None):
+    """`linalg.householder_product`."""
+    return householder_product(input, input2, out=out)

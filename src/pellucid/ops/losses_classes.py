@@ -9,6 +9,7 @@ from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor
 from pellucid.ops.checks import check_reduction, scalar_name
 from pellucid.ops.losses import legacy_reduction, reduce_loss
+from pellucid.ops.products import linear
 from pellucid.ops.softmax import log_softmax
 
 __all__ = ["cross_entropy", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss"]
@@ -186,6 +187,35 @@ def cross_entropy(
     if not label_smoothing:
         return T.nll_loss(scores, target, weight, reduction, ignore_index)
     return _smoothed(scores, target, weight, ignore_index, reduction, label_smoothing, axis)
+
+
+@composite(module="nn.functional")
+def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
+                         label_smoothing=0.0, options=None):  # fmt: skip
+    """`cross_entropy` of scores that are an affine map of the input: input @ linear_weight^T + linear_bias.
+
+    input: [N, in] or [in]; linear_weight: [C, in] or [C, *S, in]; linear_bias: [C] or [C, *S]; target: [N, *S] classes, or
+    probabilities [N, C, *S]. `options` would choose how to save memory; the scores are always held whole here.
+    Raises: RuntimeError for shapes that do not fit, or ignore_index with probabilities; otherwise as `cross_entropy`.
+    """
+    if input._array.ndim not in (1, 2):
+        raise RuntimeError(f"expected input to be 1-D or 2-D, got {input._array.ndim}-D")
+    features = input._array.shape[-1]
+    if linear_weight._array.shape[-1] != features:
+        raise RuntimeError("expected equal input and linear_weight last dimensions (in_features), "
+                           f"got {features} and {linear_weight._array.shape[-1]}, respectively")  # fmt: skip
+    outputs = linear_weight._array.shape[:-1]
+    if linear_bias is not None and linear_bias._array.shape != outputs:
+        raise RuntimeError(f"expected linear_bias shape {outputs}, got {linear_bias._array.shape}")
+    if len(outputs) > 1 and input._array.ndim == 1:
+        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape {linear_weight._array.shape} requires batched input, (N, "
+                           f"{features}), got unbatched input with shape {input._array.shape}")  # fmt: skip
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    scores = linear(input, linear_weight.reshape(-1, features), bias).reshape(input._array.shape[:-1] + outputs)
+    if scores._array.shape == target._array.shape and ignore_index is not None:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    ignore_index = -100 if ignore_index is None else ignore_index
+    return cross_entropy(scores, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
 
 
 def _cross_entropy_probabilities(input, target, weight, ignore_index, reduction, label_smoothing):

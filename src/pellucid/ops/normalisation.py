@@ -214,9 +214,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
             rstd = 1 / np.sqrt(variance + variance.dtype.type(eps))
         return T.normalised_fixed(input, weight, bias, wrap(running_mean._array.reshape(shape)), wrap(rstd))
     mean, rstd, var = _moments(input._array, dims, eps)
-    if running_mean is not None:
+    if running_mean is not None and input._array.size:  # an empty batch has no statistics to learn from
         _update(running_mean, mean, momentum)
-    if running_var is not None:
+    if running_var is not None and input._array.size:
         count = input._array.size // max(channels, 1)
         _update(running_var, var * var.dtype.type(count / max(count - 1, 1)), momentum)
     return T.normalised_batch(input, weight, bias, wrap(mean), wrap(rstd), dims)
@@ -384,8 +384,10 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 @composite()
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """`group_norm`, and the mean and the reciprocal deviation of each group of channels of each image."""
-    made = group_norm(input, group, weight, bias, eps)
-    return _with_statistics(made, input.detach().reshape(N, group, -1), (2,), eps, (N, group))
+    grouped = input.reshape(N, group, C // group * HxW)
+    mean = grouped.mean(2)
+    rstd = ((grouped - mean.unsqueeze(2)).square().mean(2) + eps).rsqrt()
+    return group_norm(input, group, weight, bias, eps), mean, rstd
 
 
 @composite()

@@ -268,5 +268,7 @@ def pad(input, pad, mode="constant", value=None):
     if mode == "constant":
         return constant_pad_nd(input, padding, 0 if value is None else value)
     if mode not in TITLES:
-        raise NotImplementedError(f"Unrecognised padding mode {mode}: expected 'constant', 'reflect', 'replicate' or 'circular'")
+        raise NotImplementedError(
+            f"Unrecognised padding mode {mode}: expected 'constant', 'reflect', 'replicate' or 'circular'"
+        )
     return _repeat(input, padding, mode, value)

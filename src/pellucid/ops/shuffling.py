@@ -105,7 +105,9 @@ class channel_shuffle:
 
     def canonical(input, groups: int):
         if input.ndim < 3:
-            raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
+            raise RuntimeError(
+                f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}"
+            )
         if groups <= 0:
             raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
         if input.shape[1] % groups:
