@@ -33,7 +33,7 @@ def _sublists(args) -> tuple[str, list[Tensor]]:
             elif isinstance(item, int) and 0 <= item < 52:
                 parts.append(LETTERS[item])
             else:
-                raise ValueError(f"einsum(): not expected subscript {item!r}: subscripts must be in range [0, 52)")
+                raise ValueError(f"einsum(): subscript in subscript list is not within the valid range [0, 52): got {item!r}")
         return "".join(parts)
 
     equation = ",".join(map(text, terms))
@@ -119,7 +119,7 @@ def _sizes(labels: list[list], operands: list[Tensor]) -> dict:
     return sizes
 
 
-def _without_repeats(operand: Tensor, term: list) -> tuple[Tensor, list]:
+def _without_repeats(number: int, operand: Tensor, term: list) -> tuple[Tensor, list]:
     """The operand with repeated subscripts reduced to diagonals."""
     term = list(term)
     for label in dict.fromkeys(term):
@@ -127,7 +127,7 @@ def _without_repeats(operand: Tensor, term: list) -> tuple[Tensor, list]:
             first = term.index(label)
             second = term.index(label, first + 1)
             if operand._array.shape[first] != operand._array.shape[second]:
-                raise RuntimeError(f"einsum(): subscript {label} is repeated for an operand but the sizes don't match, "
+                raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {number} but the sizes don't match, "
                                    f"{operand._array.shape[second]} != {operand._array.shape[first]}")  # fmt: skip
             operand = operand.diagonal(dim1=first, dim2=second)
             term = [x for i, x in enumerate(term) if i not in (first, second)] + [label]
@@ -210,7 +210,7 @@ def einsum(equation, *operands):
         raise ValueError("einsum(): must provide at least one operand")
     labels, output = _parse(equation, tensors)
     sizes = _sizes(labels, tensors)
-    pairs = [_without_repeats(t, term) for t, term in zip(tensors, labels, strict=True)]
+    pairs = [_without_repeats(n, t, term) for n, (t, term) in enumerate(zip(tensors, labels, strict=True))]
     for step in _order([term for _, term in pairs], sizes, output):
         second, first = pairs.pop(step[1]), pairs.pop(step[0])
         kept = set(output).union(*[term for _, term in pairs])

@@ -154,7 +154,7 @@ def _check_solve(function: str, A: np.ndarray, B: np.ndarray, left: bool, vector
         raise RuntimeError(f"{function}: Expected A and B to have the same dtype, but found A of type {scalar_name(A)} and B of type "
                            f"{scalar_name(B)} instead")  # fmt: skip
     if not B.ndim:
-        raise RuntimeError(f"{function}: The input tensor B must have at least 1 dimension")
+        raise RuntimeError(f"{function}: The input tensor B must have at least 2 dimensions.")
     rows, columns = (B.shape[-1], 1) if vector else B.shape[-2:]
     if A.shape[-1] != (rows if left else columns):
         raise RuntimeError(f"{function}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "

@@ -199,7 +199,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     Raises: RuntimeError for shapes that do not fit, or ignore_index with probabilities; otherwise as `cross_entropy`.
     """
     if input._array.ndim not in (1, 2):
-        raise RuntimeError(f"expected input to be 1-D or 2-D, got {input._array.ndim}-D")
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input._array.ndim}")
     features = input._array.shape[-1]
     if linear_weight._array.shape[-1] != features:
         raise RuntimeError("expected equal input and linear_weight last dimensions (in_features), "

@@ -211,9 +211,9 @@ def _fractional(function: str, count: int, input, kernel_size, output_size, outp
             raise ValueError(f"{function}: output_ratio must be between 0 and 1 (got {tuple(ratio)})")
         output_size = tuple(int(s * r) for s, r in zip(shape[-count:], ratio, strict=True))
     parts = window(function, "output_size", output_size, count)
-    for whole, k, n in zip(shape[-count:], size, parts, strict=True):
+    for name, whole, k, n in zip(("time", "height", "width")[-count:], shape[-count:], size, parts, strict=True):
         if n + k - 1 > whole:
-            raise RuntimeError(f"{function}: pool size {k} too large relative to input size {whole} for output size {n}")
+            raise RuntimeError(f"{function}(): pool {name} {k} too large relative to input {name} {whole} for output size {n}")
     images = shape[0] if len(shape) == count + 2 else 1
     if samples is None:
         samples = wrap(uniform((images, shape[-count - 1], count), input._array.dtype))

@@ -277,9 +277,9 @@ def matmul(input, other, *, out=None):
     Raises: RuntimeError for a 0-d operand, sizes that do not fit, or two dtypes.
     """
     if not isinstance(other, Tensor) or not isinstance(input, Tensor):
-        for name, value in (("input", input), ("other", other)):
+        for position, (name, value) in enumerate((("input", input), ("other", other)), 1):
             if not isinstance(value, Tensor):
-                raise TypeError(f"matmul(): argument '{name}' must be Tensor, not {type(value).__name__}")
+                raise TypeError(f"matmul(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}")
     ranks = (input._array.ndim, other._array.ndim)
     if ranks == (2, 2):
         return mm(input, other, out=out)
@@ -294,7 +294,12 @@ def _matmul_operator(self, other):
     return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
 
 
-Tensor.__matmul__ = _matmul_operator
+def _reflected_matmul(self: Tensor, other) -> Tensor:
+    """`other @ self`, where `other` is no tensor or leaves the product to this one."""
+    return _matmul_operator(other, self)
+
+
+Tensor.__matmul__, Tensor.__rmatmul__ = _matmul_operator, _reflected_matmul
 
 
 @operator(module="nn.functional", node="AddmmBackward0", exact=True)
@@ -410,7 +415,6 @@ class addmm:
         check_rank(mat2, 2, "mat2 must be a matrix")
         _inner_sizes(mat1, mat2)
         same_dtype(mat1, mat2, "mat1 and mat2 must have the same dtype, but got {a} and {b}")
-        check_integral_scale(input, beta=beta, alpha=alpha)
         _check_added(input, (mat1.shape[0], mat2.shape[1]), mat2, "self and mat2")
         return _added(xp, input, xp.matmul(mat1, mat2), beta, alpha)
 
@@ -469,6 +473,7 @@ class addr:
         for name, vector in (("vec1", vec1), ("vec2", vec2)):
             if vector.ndim != 1:
                 raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")
+        check_integral_scale(input, beta=beta, alpha=alpha)
         _check_added(input, (vec1.size, vec2.size), vec1, "self and vec1")
         if input.dtype == np.bool_:
             made = xp.outer(vec1, vec2)
