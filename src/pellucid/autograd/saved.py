@@ -71,7 +71,7 @@ def _pack(tensor: Tensor, hooks, is_result: bool) -> Packed:
     """Give a tensor to the pack hook."""
     pack, unpack = hooks
     version = tensor._version
-    grad_mode, modes.grad_enabled = modes.grad_enabled, modes.grad_enabled
+    grad_mode = modes.grad_enabled
     handle = pack(tensor)
     if modes.grad_enabled != grad_mode:
         modes.grad_enabled = grad_mode
