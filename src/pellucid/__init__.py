@@ -65,6 +65,7 @@ _SUBMODULES = (
     "cuda",
     "distributed",
     "distributions",
+    "fft",
     "graph",
     "io",
     "jit",

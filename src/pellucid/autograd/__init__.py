@@ -17,10 +17,13 @@ from pellucid.autograd.grad_mode import (
     set_multithreading_enabled,
 )
 from pellucid.autograd.gradcheck import gradcheck, gradgradcheck
+from pellucid.autograd.graph import _unsafe_preserve_version_counter
+from pellucid.autograd.saved_tensor import SavedTensor
 from pellucid.autograd.variable import Variable
 
 __all__ = [
     "Function",
+    "SavedTensor",
     "Variable",
     "backward",
     "detect_anomaly",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pellucid.autograd.around import Work, surrounded
 from pellucid.autograd.declaration import NARROW, Operator, wanted
 from pellucid.autograd.node import Adjust, Node, edge_of, edge_to, next_sequence
 from pellucid.autograd.saved import Cast, save_input, save_result
@@ -32,20 +33,34 @@ from pellucid.core.modes import modes
 from pellucid.core.sites import caller
 from pellucid.core.tensor import Buffer, Cut, InferenceCounter, Number, Parameter, Tensor, counter, wrap
 
-__all__ = ["carry_cut", "general", "inplace", "record", "view_step"]
+__all__ = [
+    "carry_cut",
+    "finish",
+    "flat",
+    "general",
+    "inplace",
+    "note_views",
+    "record",
+    "seal_inplace",
+    "view_step",
+]
 
 
-def general(op: Operator, values, out=None):
+def general(op: Operator, values, out=None, within: bool = False):
     """Call an operator, asking about everything: numbers, promotion, narrow floats, `out`, hooks, modes, observers."""
     for value in values:
         if _overrides(value):
             return _torch_function(op, values, out)
+    if modes.transforms:
+        return modes.transforms[-1].call(op, values, out)
+    if modes.around and not within:
+        return surrounded(Work.OPERATOR, op, values, lambda: general(op, values, out, True))
     bound = op.bind(values)
     common = op.compute_dtype(bound)
-    result, raw = op.data(bound, common)
+    result, raw = (modes.compute or Operator.data)(op, bound, common)
     many = op.outputs is None or op.results is not None
     made = [wrap(np.asarray(r)) for r in result] if many else [wrap(np.asarray(result))]
-    operands = _flat(op, bound)
+    operands = flat(op, bound)
     need = False
     for t in operands:
         if t is not None:
@@ -53,26 +68,25 @@ def general(op: Operator, values, out=None):
                 refresh(t)
             need = need or t._requires_grad
     if out is not None:
-        return _into(op, made, out, need)
+        return _into(op, bound, raw, made, out, need)
     node = None
     if op.differentiable and need and modes.grad_enabled and not modes.inference:
         node = record(op, bound, raw, common, result)
     if op.view or op.multi_view:
-        _note_views(op, made, bound, raw)
-    _finish(op, made, node, operands, need)
+        note_views(op, made, bound, raw)
+    finish(op, made, node, operands, need)
     derived = _derived_class(operands)
     if derived is not None:
         for t in made:
             t.__class__ = derived
-    if modes.observers:
-        for observer in modes.observers:
-            observer(op, bound, raw, made)
+    for observer in modes.observers:
+        observer(op, bound, raw, made)
     if op.outputs is None:
         return tuple(made)
     return op.returns(*made) if op.results else made[0]
 
 
-def _flat(op: Operator, bound) -> list:
+def flat(op: Operator, bound) -> list:
     """All operands of a call, lists spread out."""
     operands = []
     for p, value in zip(op.parameters, bound, strict=True):
@@ -92,8 +106,11 @@ def _inputs(op: Operator, bound) -> list:
     return chosen
 
 
-def record(op: Operator, bound, raw, common, result, inplace: Tensor | None = None) -> Node | None:
-    """Make the node of a call: edges, saved values, what must be undone around the formulas."""
+def record(op: Operator, bound, raw, common, result, inplace: Tensor | None = None, kept=None) -> Node | None:
+    """Make the node of a call: edges, saved values, what must be undone around the formulas.
+
+    `result` is the array, or all of them, for their shapes and dtypes; `kept` the tensors to save in their place.
+    """
     node = object.__new__(op.node)
     inputs = _inputs(op, bound)
     node.edges = tuple([None if t is None else edge_of(t) for t in inputs])
@@ -126,8 +143,8 @@ def record(op: Operator, bound, raw, common, result, inplace: Tensor | None = No
         elif name.endswith("_dtype"):
             setattr(node, name, _fact(by_name[name.removesuffix("_dtype")], "dtype"))
         else:
-            outputs = result if op.results else (result,)
-            save_result(node, name, np.asarray(outputs[op.outputs.index(name)]), inplace)
+            outputs = kept or (result if op.results else (result,))
+            save_result(node, name, outputs[op.outputs.index(name)], inplace)
     if op.multi:
         kept = [
             r for r, name in zip(result, op.outputs or [None] * len(result), strict=True) if name not in op.constant
@@ -151,12 +168,12 @@ def needed_values(op: Operator, edges, by_name) -> set:
     return needed
 
 
-def _seal_inplace(op: Operator, node: Node, tensor: Tensor) -> None:
+def seal_inplace(op: Operator, node: Node, tensor: Tensor) -> None:
     """After an in-place write: a saved result is the tensor that was written to, at the version it now has."""
     for name in op.outputs or ():
-        if getattr(node, name, None) is not None:
+        if getattr(node, name, None).__class__ is np.ndarray:  # neither left out nor packed by a hook
             count = counter(tensor)
-            setattr(node, name, tensor._array)
+            setattr(node, name, tensor._alias() if tensor._wraps else tensor._array)
             setattr(node, f"{name}_c", count)
             setattr(node, f"{name}_v", count.value)
 
@@ -193,7 +210,7 @@ def _adjust(op: Operator, inputs, edges, common, result) -> Adjust | None:
     return Adjust(shapes, kinds, complex_, np.dtype(np.float32) if narrow else None)
 
 
-def _note_views(op: Operator, made, bound, raw) -> None:
+def note_views(op: Operator, made, bound, raw) -> None:
     """Say of each result that it is a view of the first operand."""
     source = bound[0]
     kind = Kind.MULTI if op.multi_view else Kind.PLAIN
@@ -211,7 +228,7 @@ def view_step(op: Operator, rest: tuple) -> Step:
     return Step(lambda t: general(op, (t, *rest)), lambda a: op.forward(np, a, *rest))
 
 
-def _finish(op: Operator, made, node, operands, need: bool) -> None:
+def finish(op: Operator, made, node, operands, need: bool) -> None:
     """Tie results to their node, or note where the gradient path ended."""
     number = 0
     for position, t in enumerate(made):
@@ -243,7 +260,7 @@ def carry_cut(result: Tensor, operands, need: bool, operation: str) -> None:
             return
 
 
-def _into(op: Operator, made, out, need: bool):
+def _into(op: Operator, bound, raw, made, out, need: bool):
     """Write results into the tensors given as `out`, resized where they are empty or of another shape."""
     targets = list(out) if isinstance(out, (tuple, list)) else [out]
     if len(targets) != len(made):
@@ -269,16 +286,22 @@ def _into(op: Operator, made, out, need: bool):
         else:
             target._array[...] = value._array
         written(target, op.name)
+    for observer in modes.observers:
+        observer(op, bound, raw, targets)
     return op.returns(*targets) if op.results else targets[0]
 
 
-def inplace(op: Operator, tensor: Tensor, values) -> Tensor:
+def inplace(op: Operator, tensor: Tensor, values, within: bool = False) -> Tensor:
     """Call an operator and write its result into its first operand. Nothing is written if anything is refused."""
     for value in values:
         if _overrides(value):
             return _torch_function(op, (tensor, *values), None)
+    if modes.transforms:
+        return modes.transforms[-1].inplace(op, tensor, values)
+    if modes.around and not within:
+        return surrounded(Work.IN_PLACE, op, (tensor, *values), lambda: inplace(op, tensor, values, True))
     bound = op.bind((tensor, *values))
-    operands = _flat(op, bound)
+    operands = flat(op, bound)
     others = False
     for t in operands[1:]:
         if t is not None:
@@ -287,7 +310,7 @@ def inplace(op: Operator, tensor: Tensor, values) -> Tensor:
             others = others or t._requires_grad
     recorded = check_inplace(tensor, others and op.differentiable, op.fills)
     common = op.compute_dtype(bound)
-    result, raw = op.data(bound, common)
+    result, raw = (modes.compute or Operator.data)(op, bound, common)
     result = np.asarray(result)
     target = tensor._array
     if result.shape != target.shape:
@@ -306,10 +329,12 @@ def inplace(op: Operator, tensor: Tensor, values) -> Tensor:
     target[...] = result
     written(tensor, f"{op.name}_")
     if node is not None:
-        _seal_inplace(op, node, tensor)
+        seal_inplace(op, node, tensor)
         rebase(tensor, node)
     elif recorded and not op.differentiable and tensor._requires_grad:
         forget_history(op, tensor)
+    for observer in modes.observers:
+        observer(op, bound, raw, [tensor])
     return tensor
 
 
@@ -370,6 +395,11 @@ def _derived_class(operands):
     for t in operands:
         cls = t.__class__
         if cls is not Tensor and cls not in PLAIN and t is not None:
+            if cls._wraps:
+                raise RuntimeError(
+                    "vmap: a Tensor that stands for one example of a batch is used outside of the vmap it was made in. "
+                    "Return it from the function instead of keeping it."
+                )
             return cls
     return None
 

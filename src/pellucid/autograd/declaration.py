@@ -30,7 +30,9 @@ __all__ = [
     "Operator",
     "Param",
     "Promote",
+    "array_of",
     "arrays",
+    "formula_arguments",
     "tensors",
     "wanted",
 ]
@@ -90,7 +92,7 @@ Array = Index = np.ndarray  # a tensor that takes part in promotion and may have
 Arrays = Indices = list  # a list of either
 
 KINDS = {"Array": "array", "Index": "index", "Arrays": "arrays", "Indices": "indices"}
-RESERVED = {"F", "xp", "grad", "tangent", "result", "needs"}  # for formulas
+RESERVED = {"F", "xp", "grad", "tangent", "tangents", "result", "needs", "batched"}  # for formulas
 RESERVED |= {"c", "d", "e", "f", "r", "road", "s"}  # for the code that is written for an operator
 MISSING = inspect.Parameter.empty
 
@@ -112,6 +114,12 @@ def _parameters(forward) -> list[Param]:
 def wanted(formula) -> list[str]:
     """What a formula asks for beside `F` and `grad`."""
     return [name for name in inspect.signature(formula).parameters if name not in ("F", "grad")]
+
+
+@functools.cache
+def formula_arguments(formula) -> list[str]:
+    """The parameters of a formula after `F`, in order."""
+    return list(inspect.signature(formula).parameters)[1:]
 
 
 def _camel(name: str) -> str:
@@ -160,6 +168,11 @@ class Operator:
         # In PyTorch the backward of a fused operator is one function of the gradient and the operands: under create_graph
         # every gradient requires grad, also one that is constant in the operands.
         self.fused: bool = options.pop("fused", False)
+        # Each element of the result depends on the one element of each operand that broadcasting puts beside it.
+        self.elementwise: bool = options.pop("elementwise", self.promote is not Promote.NONE and self.broadcast)
+        # Linear in all inputs together (True), or in each of them ("each"): tangents pass by calling it on them.
+        self.linear: bool | str = options.pop("linear", self.view or self.multi_view)
+        self.batching: str | None = options.pop("batching", None)  # see autograd/batching.py
         self.casts: bool = options.pop("casts", False)  # the result may be of a type without gradients
         self.fills: bool = options.pop("fills", False)  # in place, writes one value everywhere
         self.numbers: bool | tuple[str, ...] = options.pop(
@@ -177,6 +190,9 @@ class Operator:
         self.canonical = own.get("canonical")
         self.formulas = {p.name: own.get(f"vjp_{p.name}") for p in self.operands}
         self.joint = own.get("vjp")
+        self.jvp = own.get("jvp")
+        self.jvp_formulas = {p.name: own[f"jvp_{p.name}"] for p in self.operands if f"jvp_{p.name}" in own}
+        self.batch = own.get("batch")
         self.samples, self.flops = own.get("samples", ()), own.get("flops")
         self.inputs = [
             p
@@ -184,6 +200,8 @@ class Operator:
             if (p.kind in ("array", "arrays") if self.joint else self.formulas[p.name] is not None)
         ]
         self.differentiable = bool(self.inputs)
+        if any(name.startswith("dim") for name in self.attributes):
+            self.elementwise = False
         kept = [o for o in (self.outputs or ()) if o not in self.constant]
         self.multi = self.outputs is None or len(kept) > 1
         self.results = self.outputs if self.outputs and len(self.outputs) > 1 else None
@@ -197,8 +215,9 @@ class Operator:
         """Every name a formula asks for must exist, at import and not at the first backward."""
         names = {p.name for p in self.parameters}
         known = names | {f"{p.name}_shape" for p in self.operands} | {f"{p.name}_dtype" for p in self.operands}
-        known |= set(self.outputs or ()) | {"needs"}
-        for formula in (self.joint, *self.formulas.values()):
+        known |= set(self.outputs or ()) | {"needs", "tangent", "tangents"}
+        known |= {"batched", "size_of_batch"}
+        for formula in (self.joint, self.jvp, self.batch, *self.formulas.values(), *self.jvp_formulas.values()):
             if formula is None:
                 continue
             for name in wanted(formula):
@@ -270,7 +289,7 @@ class Operator:
 
     def data(self, bound, common: np.dtype | None):
         """Run the forward in the compute dtype, with canonical attributes. Returns (result, all arguments as used)."""
-        raw = [_array_of(p.kind, v, common) for p, v in zip(self.parameters, bound, strict=True)]
+        raw = [array_of(p.kind, v, common) for p, v in zip(self.parameters, bound, strict=True)]
         narrow = self._narrow(raw, common) if self.widen else None
         if narrow is not None:
             raw = [_widen(p, v) for p, v in zip(self.parameters, raw, strict=True)]
@@ -308,12 +327,12 @@ class Operator:
         return None
 
 
-def _array_of(kind: str, value, common: np.dtype | None):
+def array_of(kind: str, value, common: np.dtype | None):
     """The array of an operand, in the compute dtype; attributes as they are."""
     if kind == "attribute" or value is None:
         return value
     if kind == "arrays":
-        return [_array_of("array", v, common) for v in value]
+        return [array_of("array", v, common) for v in value]
     if kind == "indices":
         return [None if v is None else v._array for v in value]
     array = value._array

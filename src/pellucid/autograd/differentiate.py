@@ -12,8 +12,9 @@ from pellucid.autograd.engine import run
 from pellucid.autograd.node import AccumulateGrad, Node, edge_of, edge_to, leaf_edge
 from pellucid.autograd.views import refresh
 from pellucid.core.dtype import dtype_of
+from pellucid.core.modes import modes
 from pellucid.core.size import Size
-from pellucid.core.tensor import Tensor, wrap
+from pellucid.core.tensor import Tensor, without_history, wrap
 
 __all__ = ["GradientEdge", "backward", "get_gradient_edge", "grad"]
 
@@ -62,23 +63,23 @@ def _sequence(value) -> tuple:
     return tuple(value)
 
 
-def _root_gradients(roots, grads, create_graph: bool) -> list:
-    """The gradient to start from at each root: given, or one for a real scalar."""
+def _root_gradients(roots, grads, tensors: bool) -> list:
+    """The gradient to start from at each root: given, or one for a real scalar; tensors or arrays."""
     if len(grads) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
     made = []
     for index, (root, g) in enumerate(zip(roots, grads, strict=True)):
         if g is None:
-            made.append(_implicit(root, create_graph))
+            made.append(_implicit(root, tensors))
             continue
         if not isinstance(g, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         _check_root(_fact(root), g, index)
-        made.append(g if create_graph else g._array)
+        made.append(g if tensors else g._array)
     return made
 
 
-def _implicit(root, create_graph: bool):
+def _implicit(root, tensors: bool):
     fact = _fact(root)
     if fact is None:
         raise RuntimeError(
@@ -95,7 +96,7 @@ def _implicit(root, create_graph: bool):
         if dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype_of(dtype)}")
     one = np.ones(shape, dtype)
-    return wrap(one) if create_graph else one
+    return wrap(one) if tensors else one
 
 
 def _check_root(fact: tuple | None, g: Tensor, index: int) -> None:
@@ -132,7 +133,7 @@ def backward_one(root: Tensor, retain_graph: bool) -> None:
     if root._view is not None:
         refresh(root)
     array = root._array
-    if array.size != 1 or not root._requires_grad or array.dtype.kind == "c":
+    if array.size != 1 or not root._requires_grad or array.dtype.kind == "c" or modes.transforms:
         backward(root, retain_graph=retain_graph)
     else:
         run((root._edge or leaf_edge(root),), (_one(array),), keep_graph=retain_graph, create_graph=False)
@@ -181,7 +182,7 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
         if isinstance(grad_tensors, Tensor)
         else tuple(grad_tensors)
     )
-    gradients = _root_gradients(roots, grads, create_graph)
+    gradients = _root_gradients(roots, grads, create_graph or bool(modes.transforms))
     _check_roots(roots)
     if create_graph:
         warnings.warn(
@@ -255,7 +256,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
         return _batched(roots, wanted, grads, keep, create_graph, unused_allowed, materialize_grads)
-    gradients = _root_gradients(roots, grads, create_graph)
+    gradients = _root_gradients(roots, grads, create_graph or bool(modes.transforms))
     _check_roots(roots)
     captured = run([_edge(r) for r in roots], gradients, keep_graph=keep, create_graph=create_graph,
                    targets=[_edge(t) for t in wanted], accumulate=False)  # fmt: skip
@@ -275,6 +276,8 @@ def _result(tensor, g, index: int, create_graph: bool, unused_allowed: bool, mat
         return wrap(np.zeros_like(tensor._array), create_graph) if materialize else None
     if create_graph:
         return g
+    if isinstance(g, Tensor):  # inside a transform
+        return without_history(g)
     return wrap(g.copy() if g.base is not None or not g.flags.writeable else g)
 
 

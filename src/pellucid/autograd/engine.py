@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from pellucid.autograd.around import Work, surrounded
 from pellucid.autograd.hooks import (
     run_leaf_hooks,
     run_post_accumulate,
@@ -49,6 +50,7 @@ class Task:
 
     def __init__(self, keep_graph: bool, create_graph: bool):
         self.keep_graph, self.create_graph = keep_graph, create_graph
+        self.tensors = create_graph or bool(modes.transforms)  # whether formulas run on tensors
 
     @functools.cached_property
     def id(self) -> int:
@@ -79,7 +81,7 @@ def run(roots, grads, *, keep_graph: bool, create_graph: bool, targets=None, acc
 
     Args:
         roots: edges (node, output number) to start from.
-        grads: the gradient of each root, arrays (tensors under `create_graph`).
+        grads: the gradient of each root, arrays (tensors under `create_graph` or inside a transform).
         keep_graph: whether saved values are kept for another run.
         create_graph: whether the derivative is itself recorded.
         targets: edges whose gradients are wanted; nothing that does not lead to them is run. None for all leaves.
@@ -98,8 +100,8 @@ def run(roots, grads, *, keep_graph: bool, create_graph: bool, targets=None, acc
     enabled = modes.grad_enabled
     token = hush()
     try:
-        if create_graph and not enabled:
-            modes.grad_enabled = True
+        if task.tensors and enabled is not create_graph:
+            modes.grad_enabled = create_graph
             modes.update()
         captured = _walk(task, roots, grads, targets, accumulate)
         for callback in task.callbacks:  # a callback may queue another
@@ -108,8 +110,8 @@ def run(roots, grads, *, keep_graph: bool, create_graph: bool, targets=None, acc
     finally:
         speak(token)
         _local.task = outer
-        if create_graph and not enabled:
-            modes.grad_enabled = False
+        if modes.grad_enabled is not enabled:
+            modes.grad_enabled = enabled
             modes.update()
 
 
@@ -123,9 +125,9 @@ def _in_a_new_thread(task: Task, roots, grads, targets, accumulate) -> list:
     def body():
         vars(modes).update(switches)
         _local.task = task
-        if task.create_graph:
-            modes.grad_enabled = True
-            modes.update()
+        if task.tensors:
+            modes.grad_enabled = task.create_graph
+        modes.update()
         try:
             with quiet():
                 result.extend(_walk(task, roots, grads, targets, accumulate))
@@ -191,8 +193,9 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
         captured = [None] * len(targets)
         for position, edge in enumerate(() if accumulate else targets):
             captures.setdefault(edge[0], []).append((edge[1], position))
-    tensors, keep = task.create_graph, task.keep_graph
-    watched = bool(captures) or modes.anomaly  # every node is asked about, not only those with hooks
+    tensors, keep = task.tensors, task.keep_graph
+    # every node is asked about, not only those with hooks
+    watched = bool(captures) or modes.anomaly or bool(modes.around)
     pending: dict = {}  # node -> gradient of its result, or a list of them for a node with several outputs
     owned: set = set()  # nodes whose pending gradient nobody else holds
     ready: list[Any] = []  # heap of (-sequence, id, edge)
@@ -223,14 +226,14 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
         if needed is not None:
             edges = tuple([e if e is not None and e[0] in needed else None for e in edges])
         task.node = node
-        if grad is None and not node.undefined:
+        if special:
+            outputs = _run_watched(task, node, grad, edges)
+        elif grad is None and not node.undefined:
             outputs = (None,) * len(edges)
         elif tensors:
             outputs = node.apply_tensors(grad, edges, keep)
         else:
             outputs = apply(node, grad, edges, keep)  # pyright: ignore[reportOptionalCall]
-        if special:
-            outputs = _after(task, node, grad, outputs)
         for edge, output in zip(edges if needed is None else node.edges, outputs):  # noqa: B905 (one for each edge)
             if edge is None:
                 continue
@@ -276,14 +279,14 @@ def _accumulate(task: Task, leaf: Tensor, grad, owned: bool) -> None:
     if watched and leaf._rare.grad_dtype is not None:
         grad, owned = _in_grad_dtype(leaf, grad), False
     with _accumulating:
-        if leaf._grad is None and not task.create_graph:
+        if leaf._grad is None and not task.tensors:
             made = make()
             made._array = _own(grad, leaf, owned)
             made._requires_grad = False
             made._edge = made._grad = made._view = made._counter = made._rare = None
             leaf._grad = made
         else:
-            _add_to(leaf, grad, task.create_graph)
+            _add_to(leaf, grad, task.tensors)
     if watched and leaf._rare.post_accumulate:
         run_post_accumulate(task, leaf)
 
@@ -337,10 +340,21 @@ def _before(task, node, kind: Any, grad: Any, captures, captured, owned):
     if not is_leaf:
         return grad
     if grad is not None:
-        _accumulate(task, leaf, grad, owned and wanted is None)
+        owned = owned and wanted is None
+        surrounded(Work.LEAF, leaf, (grad,), functools.partial(_accumulate, task, leaf, grad, owned))
     if extra is not None and extra.post_hooks:
         run_post_hooks(task, node, (grad,), ())
     return STOP
+
+
+def _run_watched(task, node, grad, edges):
+    """Run a node that hooks or something else watches; what comes before it has been done."""
+    if grad is None and not node.undefined:
+        outputs = (None,) * len(edges)
+    else:
+        apply = node.apply_tensors if task.tensors else node.apply
+        outputs = surrounded(Work.NODE, node, (grad,), functools.partial(apply, grad, edges, task.keep_graph))
+    return _after(task, node, grad, outputs)
 
 
 def _after(task, node, grad, outputs):
@@ -354,12 +368,12 @@ def _after(task, node, grad, outputs):
     return outputs
 
 
-def _add_to(leaf: Tensor, grad, create_graph: bool) -> None:
-    """Add to `.grad`: in place into the tensor that is there, unless the sum must be differentiable."""
+def _add_to(leaf: Tensor, grad, tensors: bool) -> None:
+    """Add to `.grad`: in place into the tensor that is there, unless the gradient is a tensor itself."""
     before = leaf._grad
-    if create_graph:
+    if tensors:
         if before is None:
-            leaf._grad = grad if grad._requires_grad else wrap(_own(grad._array, leaf, False))
+            leaf._grad = grad if grad._requires_grad or modes.transforms else wrap(_own(grad._array, leaf, False))
         else:
             leaf._grad = before + grad
     elif before._requires_grad:
@@ -389,9 +403,9 @@ def _own(grad: np.ndarray, leaf: Tensor, owned: bool) -> np.ndarray:
 
 def call_node(node: Node, grads: tuple) -> tuple | Tensor | None:
     """Run one node on tensors: what calling `grad_fn(...)` does."""
-    tensors = modes.grad_enabled
     outer = _local.task
-    task = Task(True, tensors)
+    task = Task(True, modes.grad_enabled)
+    tensors = task.tensors
     values = list(grads) if tensors else [None if g is None else g._array for g in grads]
     value = values if node.multi else values[0]
     if isinstance(node, AccumulateGrad):

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from pellucid.autograd.around import Work, surrounded
 from pellucid.autograd.hooks import user_code
 from pellucid.autograd.node import FREED, Node, edge_of, edge_to, next_sequence, sum_to
 from pellucid.autograd.saved import Packed, _pack, active_hooks, stale, tie, unpack_result
-from pellucid.autograd.views import Kind, Step, check_inplace, rebase, refresh, take_view, written
+from pellucid.autograd.saved_tensor import SavedTensor, saved_tensor
+from pellucid.autograd.views import Kind, Step, View, check_inplace, rebase, refresh, take_view, written
 from pellucid.core.modes import modes
 from pellucid.core.sites import caller
 from pellucid.core.tensor import Counter, Tensor, counter, wrap
 
-__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 
 class _ReadOnce:
@@ -50,6 +52,9 @@ class FunctionCtx(Node):
     )  # fmt: skip
     multi = True
     undefined = True
+    # PyTorch's private switches, which `forward` may set on its ctx:
+    _is_pure_view = False  # the views it returns are like a built-in view's: may be written to, with that view's gradient
+    _materialize_non_diff_grads = True  # zeros, not None, stand for the gradients of non-differentiable outputs
 
     def __init__(self):
         self.dirty = self.non_differentiable = ()
@@ -97,6 +102,19 @@ class FunctionCtx(Node):
         return values
 
     @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
+        """The same before they are unpacked."""
+        if self.adjust is not None:
+            self.adjust.before(self, None)
+        return tuple(self._raw(saved) for saved in self.saved_values or ())
+
+    def _raw(self, saved: _Saved | None) -> SavedTensor:
+        def read():
+            return None if saved is None or self.adjust is not None else saved.value
+
+        return saved_tensor(self, read, lambda packed: setattr(saved, "value", packed), lambda: self._unpack(saved))
+
+    @property
     def saved_variables(self) -> tuple:
         """The old name of `saved_tensors`."""
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
@@ -133,7 +151,7 @@ class FunctionCtx(Node):
 
     def apply_tensors(self, grad, edges, keep):
         """Call the user's backward on tensors, recorded."""
-        results = self._call([None] * self.outputs if grad is None else list(grad), True)
+        results = self._call([None] * self.outputs if grad is None else list(grad), modes.grad_enabled)
         if not keep:
             self.release()
         return results
@@ -192,6 +210,9 @@ class FunctionCtx(Node):
             real = result.real if result.is_complex() and dtype.kind != "c" else result
             result = real.to(dtype_of(dtype))
         return result
+
+
+BackwardCFunction = FunctionCtx  # PyTorch's name for the nodes of custom Functions
 
 
 class _Recording:
@@ -276,14 +297,22 @@ class Function(metaclass=FunctionMeta):
         ctx.sequence = next_sequence()
         ctx.code, ctx.lasti = caller(_frame())
         with user_code(_Recording(False)):
-            if cls.setup_context is None:
-                output = cls.forward(ctx, *args)
+            if modes.around:
+                output = surrounded(Work.FUNCTION, cls, args, lambda: _run_forward(cls, ctx, args))
             else:
-                output = cls.forward(*_with_defaults(cls.forward, args))
-                cls.setup_context(ctx, _with_defaults(cls.forward, args), output)
+                output = _run_forward(cls, ctx, args)
         single = not isinstance(output, tuple)
         outputs = _wrap_outputs(ctx, [output] if single else list(output), args, recorded, versions)
         return outputs[0] if single else tuple(outputs)
+
+
+def _run_forward(cls, ctx: FunctionCtx, args: tuple):
+    """What the user's forward returns; the context is set up."""
+    if cls.setup_context is None:
+        return cls.forward(ctx, *args)
+    output = cls.forward(*_with_defaults(cls.forward, args))
+    cls.setup_context(ctx, _with_defaults(cls.forward, args), output)
+    return output
 
 
 def _frame():
@@ -339,7 +368,10 @@ def _wrap_outputs(ctx: FunctionCtx, outputs: list, args, recorded: bool, version
     _check_dirty(ctx, inputs, {id(o) for o in outputs})
     if recorded:
         ctx.outputs = len(outputs)
-        ctx.facts = [(o._array.shape, o._array.dtype) if isinstance(o, Tensor) else None for o in outputs]
+        skipped = () if ctx._materialize_non_diff_grads else constant
+        ctx.facts = [
+            (o._array.shape, o._array.dtype) if isinstance(o, Tensor) and id(o) not in skipped else None for o in outputs
+        ]
     made: dict[int, Tensor] = {}
     wrapped = []
     for number, out in enumerate(outputs):
@@ -390,7 +422,7 @@ def _wrap_output(ctx, out: Tensor, number: int, inputs: dict, dirty: set, consta
         take_view(alias, out, _identity_step(), ctx.name(), Kind.FUNCTION)
         out = alias
     elif out._view is not None and out._edge is None:
-        out._view.kind = Kind.FUNCTION if differentiable else out._view.kind
+        _claim_view(ctx, out._view, differentiable)
     if differentiable:
         out._edge, out._requires_grad = edge_to(ctx, number), True
         if out._view is not None:
@@ -398,6 +430,14 @@ def _wrap_output(ctx, out: Tensor, number: int, inputs: dict, dirty: set, consta
     elif not is_input:
         out._edge, out._requires_grad = None, False
     return out
+
+
+def _claim_view(ctx: FunctionCtx, view: View, differentiable: bool) -> None:
+    """Decide whether a view that forward made may be written to: only the user can say that its gradient is a view's."""
+    if ctx._is_pure_view:
+        view.kind = Kind.PLAIN
+    elif differentiable or modes.grad_enabled:
+        view.kind, view.operation = Kind.FUNCTION, ctx.name()
 
 
 def _single(ctx, number: int) -> Node:
@@ -439,12 +479,14 @@ def _identity_step() -> Step:
 
 
 def _save(ctx: FunctionCtx, outputs: list, wrapped: list) -> None:
-    """Keep what save_for_backward was given, and break cycles through outputs that were set on ctx."""
+    """Keep what save_for_backward was given."""
     numbers = {id(o): i for i, o in enumerate(outputs) if isinstance(o, Tensor)}
     numbers |= {id(o): i for i, o in enumerate(wrapped) if isinstance(o, Tensor)}
     ctx.saved_values = []
+    to_save, ctx.to_save = ctx.to_save, ()
+    _break_cycles(ctx)
     hooks = active_hooks()
-    for t in ctx.to_save:
+    for t in to_save:
         if t is None or not isinstance(t, Tensor):
             if t is not None:
                 raise TypeError(
@@ -459,7 +501,13 @@ def _save(ctx: FunctionCtx, outputs: list, wrapped: list) -> None:
         if hooks is not None:
             value = _pack(wrap(t._array) if own else t, hooks, own)
         ctx.saved_values.append(_Saved(value, number if own else None, t._edge, count, count.value))
-    ctx.to_save = ()
+
+
+def _break_cycles(ctx: FunctionCtx) -> None:
+    """Keep outputs that were set on ctx without the tensors, which lead back to it.
+
+    This comes before anything is given to pack hooks: one that raises must leave no cycle behind.
+    """
     for name, value in list(ctx.__dict__.items()):
         if isinstance(value, Tensor) and value._edge is not None and value._edge[0] is ctx:
             del ctx.__dict__[name]
@@ -477,14 +525,14 @@ def once_differentiable(function):
         if not recording or not any(isinstance(g, Tensor) and g._requires_grad for g in grads):
             return results
         single = not isinstance(results, tuple)
-        tied = tuple(_Refuse.tie(r) if isinstance(r, Tensor) else r for r in ((results,) if single else results))
+        tied = tuple(Error.tie(r) if isinstance(r, Tensor) else r for r in ((results,) if single else results))
         return tied[0] if single else tied
 
     return wrapped
 
 
-class _Refuse(Node):
-    """The history of a result that may not be differentiated again."""
+class Error(Node):
+    """The history of a result that may not be differentiated again; the name is PyTorch's."""
 
     __slots__ = ()
 
@@ -503,7 +551,3 @@ class _Refuse(Node):
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
     apply_tensors = apply
-
-    def name(self) -> str:
-        """The name PyTorch gives it."""
-        return "Error"

@@ -9,19 +9,39 @@ from pellucid.autograd.engine import current_task
 from pellucid.autograd.hooks import RemovableHandle
 from pellucid.autograd.mutation import allow_mutation_on_saved_tensors
 from pellucid.autograd.node import Node
-from pellucid.autograd.saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
+from pellucid.autograd.running import (
+    current_autograd_node,
+    current_graph_task_execution_order,
+    current_graph_task_id,
+    current_graph_task_keep_graph,
+    will_engine_execute_node,
+)
+from pellucid.autograd.saved_hooks import (
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+    saved_tensors_hooks_is_enabled,
+)
+from pellucid.autograd.saved_tensor import make_saved_tensor
 from pellucid.core.tensor import Tensor, counter
 
 __all__ = [
     "GradientEdge",
     "Node",
     "allow_mutation_on_saved_tensors",
+    "current_autograd_node",
+    "current_graph_task_execution_order",
+    "current_graph_task_id",
+    "current_graph_task_keep_graph",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "make_saved_tensor",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
+    "saved_tensors_hooks_is_enabled",
+    "will_engine_execute_node",
 ]
 
 
@@ -29,6 +49,31 @@ def increment_version(tensor) -> None:
     """Say that a tensor's memory (or that of several) was written to by other means."""
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
         counter(t).bump("increment_version")
+
+
+class _unsafe_preserve_version_counter:
+    """A block whose writes to a tensor (or to several) are not counted: saved values that they spoil go unnoticed."""
+
+    def __init__(self, tensors):
+        self.tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+        self.before = [t._version for t in self.tensors]
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exception) -> None:
+        _unsafe_set_version_counter(self.tensors, self.before)
+
+
+def _unsafe_set_version_counter(tensors, versions) -> None:
+    """Set how often the memory of each tensor counts as written to; RuntimeError below zero."""
+    tensors, versions = tuple(tensors), tuple(versions)
+    if len(tensors) != len(versions):
+        raise RuntimeError(f"expected one version for each tensor, got {len(tensors)} tensors, {len(versions)} versions")
+    for t, version in zip(tensors, versions, strict=True):
+        if version < 0:
+            raise RuntimeError(f"Cannot set a version_counter to a value below 0: {version}")
+        counter(t).value = version
 
 
 class _MultiHandle(RemovableHandle):
@@ -73,7 +118,7 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all") -> RemovableHand
             task = current_task()
             with lock:
                 if id(task) not in state:
-                    expected = sum(_will_run(task, e.node) for e in edges)
+                    expected = sum(will_engine_execute_node(e.node) for e in edges)
                     state[id(task)] = [task, [None] * len(edges), expected]
                 entry = state[id(task)]
                 entry[1][index] = grad
@@ -87,10 +132,3 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all") -> RemovableHand
         return hook
 
     return _MultiHandle([t.register_hook(gather(i)) for i, t in enumerate(tensors)])
-
-
-def _will_run(task, node) -> bool:
-    """Whether a running backward reaches a node."""
-    if task is None:
-        raise RuntimeError("no backward is running")
-    return node in task.reached and (task.needed is None or node in task.needed)

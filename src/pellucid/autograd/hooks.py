@@ -97,13 +97,13 @@ def user_code(task) -> _UserCode:
 
 
 def _to_tensor(task, value):
-    if value is None or task.create_graph:
+    if value is None or isinstance(value, Tensor):
         return value
     return wrap(value if value.flags.writeable else value.copy())
 
 
 def _from_tensor(task, value):
-    return value if value is None or task.create_graph else value._array
+    return value if value is None or task.tensors else value._array
 
 
 def _checked(result, given, what: str):
@@ -150,7 +150,7 @@ def _kept(task, before, value: Tensor) -> Tensor:
     """A retained gradient: a copy, so that nothing the engine does later shows in it."""
     if before is not None:
         return before + value
-    return value if value._requires_grad else wrap(value._array.copy())
+    return value if task.tensors else wrap(value._array.copy())
 
 
 def run_leaf_hooks(task, variable: Tensor, grad):

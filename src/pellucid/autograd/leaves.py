@@ -148,7 +148,7 @@ def _set_grad_dtype(self: Tensor, value) -> None:
     if not self.is_leaf:
         raise RuntimeError("grad_dtype can only be set on leaf tensors.")
     if value is not None and not isinstance(value, dtype):
-        raise TypeError(f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}")
+        raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}")
     if value is not None and self._grad is not None and self._grad.dtype is not value:
         raise RuntimeError(
             f"Cannot set grad_dtype to '{value.name}' because there is already a gradient with dtype "
@@ -166,7 +166,7 @@ def _del_grad(self: Tensor) -> None:
 
 def detach(self: Tensor) -> Tensor:
     """The same values without a history: shares memory and version counter, never requires grad."""
-    made = wrap(self._array)
+    made = self._bare()
     made._counter = counter(self)
     rare = self._rare
     if self._requires_grad:  # not brought up to date: a view whose history is invalid can be detached
@@ -194,7 +194,7 @@ def detach_(self: Tensor) -> Tensor:
 
 def _get_data(self: Tensor) -> Tensor:
     """The same values without a history and with a version counter of their own: autograd does not see writes to it."""
-    made = wrap(self._array)
+    made = self._bare()
     if self.requires_grad:
         made.rare.cut = Cut("data", *caller(sys._getframe(1)))
     return made
@@ -272,6 +272,17 @@ def _is_view(self: Tensor) -> bool:
     return self._view is not None
 
 
+def _view_func(self: Tensor, new_base: Tensor) -> Tensor | None:
+    """The view that this one is, taken of another tensor of its base's shape; None if there is no such view."""
+    view = self._view
+    if view is None or new_base._array.shape != view.base._array.shape:
+        return None
+    made = new_base
+    for step in view.steps:
+        made = step.on_tensor(made)
+    return made
+
+
 def is_inference(self: Tensor) -> bool:
     """Whether this tensor was made in inference mode."""
     return isinstance(self._counter, InferenceCounter)
@@ -283,7 +294,21 @@ def _get_name(self: Tensor):
 
 
 def _get_backward_hooks(self: Tensor):
-    return None if self._rare is None else self._rare.hooks
+    """The hooks on this tensor by their handles' ids; None if there are none. Settable: old programs do it by hand."""
+    if self._edge is None:
+        return None if self._rare is None else self._rare.hooks
+    node, number = self._edge[:2]
+    return None if node.extra is None else node.extra.tensor_hooks.get(number)
+
+
+def _set_backward_hooks(self: Tensor, hooks: dict | None) -> None:
+    if hooks is not None and not isinstance(hooks, dict):
+        raise TypeError(f"_backward_hooks must be a dict or None, got {type(hooks).__name__}")
+    if self._edge is None:
+        self.rare.hooks, self.rare.watched = hooks, True
+    else:
+        node, number = self._edge[:2]
+        extra(node).tensor_hooks[number] = {} if hooks is None else hooks
 
 
 def _refuse(name: str):
@@ -323,7 +348,7 @@ for _name, _get, _set, _delete in (
     ("data", _get_data, _set_data, _refuse("data")),
     ("retains_grad", _get_retains_grad, None, None),
     ("_base", _get_base, None, None),
-    ("_backward_hooks", _get_backward_hooks, None, _refuse("_backward_hooks")),
+    ("_backward_hooks", _get_backward_hooks, _set_backward_hooks, _refuse("_backward_hooks")),
 ):
     setattr(Tensor, _name, property(_get, _set, _delete, _get.__doc__))
 for _method in (
@@ -334,6 +359,7 @@ for _method in (
     register_post_accumulate_grad_hook,
     retain_grad,
     _is_view,
+    _view_func,
     is_inference,
     backward,
 ):

@@ -6,11 +6,9 @@ each stands the version it had; a later in-place write is found when the value i
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from pellucid.autograd.node import FREED, AccumulateGrad, Node, edge_to, next_sequence
+from pellucid.autograd.node import AccumulateGrad, Node, edge_to, next_sequence
 from pellucid.core.dtype import dtype_of
 from pellucid.core.errors import type_name
 from pellucid.core.modes import modes
@@ -32,10 +30,10 @@ class Packed:
 
     def tensor(self) -> Tensor:
         """The value, as the unpack hook returns it."""
-        before = modes.grad_enabled
+        before = modes.grad_enabled, modes.saved_hooks
         value = self.unpack(self.handle)
-        if modes.grad_enabled != before:
-            modes.grad_enabled = before
+        if (modes.grad_enabled, modes.saved_hooks) != before:
+            modes.grad_enabled, modes.saved_hooks = before
             modes.update()
         if not isinstance(value, Tensor):
             raise TypeError(
@@ -97,13 +95,14 @@ def active_hooks():
 
 def save_input(node: Node, name: str, value, inplace: Tensor | None = None) -> None:
     """Keep an operand in slot `name`, with its version."""
+    hooks = active_hooks()
     if isinstance(value, list):
-        setattr(node, name, tuple(value))
+        kept = value if hooks is None else [None if v is None else _pack(v, hooks, False) for v in value]
+        setattr(node, name, tuple(kept))
         setattr(node, f"{name}_v", tuple(0 if v is None else v._version for v in value))
         return
     if value is not None and value is inplace:
         value = _before_write(value)
-    hooks = active_hooks()
     if hooks is not None and isinstance(value, Tensor):
         count = counter(value).value  # an inference tensor refuses here
         packed = _pack(value, hooks, False)
@@ -117,7 +116,7 @@ def save_input(node: Node, name: str, value, inplace: Tensor | None = None) -> N
 
 def _before_write(tensor: Tensor) -> Tensor:
     """The value of a tensor that is about to be overwritten, with the history it has now."""
-    kept = wrap(tensor._array.copy())
+    kept = tensor._snapshot()
     kept._requires_grad = tensor._requires_grad
     kept._edge = tensor._edge
     if tensor._requires_grad and tensor._edge is None:
@@ -125,16 +124,20 @@ def _before_write(tensor: Tensor) -> Tensor:
     return kept
 
 
-def save_result(node: Node, name: str, array: np.ndarray, inplace: Tensor | None = None) -> None:
-    """Keep a result in slot `name`, with the counter that its tensor will have."""
+def save_result(node: Node, name: str, value, inplace: Tensor | None = None) -> None:
+    """Keep a result, an array or a tensor, in slot `name`, with the counter that its tensor will have."""
     hooks = active_hooks()
     count = Counter() if inplace is None else counter(inplace)
     setattr(node, f"{name}_c", count)
     setattr(node, f"{name}_v", count.value)
+    if not isinstance(value, Tensor):
+        value = np.asarray(value)  # NumPy makes scalars of 0-d arrays
     if hooks is not None:
-        setattr(node, name, _pack(wrap(array), hooks, True))
-    else:
-        setattr(node, name, array)
+        value = value._alias() if isinstance(value, Tensor) else wrap(value)
+        if inplace is None:  # in place, `value` is what will be written, not the tensor's memory
+            value._counter = count
+        value = _pack(value, hooks, True)
+    setattr(node, name, value)
 
 
 def stale(node, name: str, count: Counter, version: int, value=None):
@@ -188,7 +191,7 @@ def tie(tensor: Tensor, edge) -> Tensor:
         leaf = edge[0].variable
         if leaf._array is tensor._array:
             return leaf
-    alias = wrap(tensor._array)
+    alias = tensor._alias()
     alias._requires_grad, alias._edge = True, edge
     alias._counter = tensor._counter
     return alias
@@ -198,8 +201,10 @@ def unpack_result(node: Node, saved, number: int, count) -> Tensor:
     """A saved result as a tensor whose history is the node itself."""
     if saved.__class__ is Packed:
         return tie(saved.tensor(), edge_to(node, number or 0))
-    made = wrap(saved)
-    made._requires_grad, made._edge, made._counter = True, edge_to(node, number or 0), count
+    made = wrap(saved) if saved.__class__ is np.ndarray else saved._alias()
+    made._counter = count
+    if made._array.dtype.kind in "fcV":  # indices have no history
+        made._requires_grad, made._edge = True, edge_to(node, number or 0)
     return made
 
 
@@ -220,6 +225,8 @@ class Linked(Node):
 
 def linked(node: Node, results) -> tuple:
     """A fused operator's gradients, all of them tied to its operands."""
+    if not modes.grad_enabled:
+        return tuple(results)
     return tuple(r if r is None or r._requires_grad else _link(node, r) for r in results)
 
 
@@ -228,82 +235,6 @@ def _link(node: Node, result: Tensor) -> Tensor:
     link.edges = tuple(e for e in node.edges if e is not None)
     link.sequence, link.adjust, link.extra = next_sequence(), None, None
     link.code, link.lasti = node.code, node.lasti
-    made = wrap(result._array)
+    made = result._alias()
     made._requires_grad, made._edge = True, edge_to(link)
     return made
-
-
-# --- what users may ask of a node ------------------------------------------------------------------------------------
-
-
-class SavedTensor:
-    """One saved value of a node, before it is unpacked: what `node._raw_saved_NAME` gives."""
-
-    def __init__(self, node: Node, slot: str):
-        self.node, self.slot = node, slot
-
-    @property
-    def data(self) -> Tensor:
-        """The value, or what the pack hook made of it."""
-        value = getattr(self.node, self.slot)
-        if isinstance(value, Packed):
-            return value.handle
-        return value if isinstance(value, Tensor) else wrap(value)
-
-    @property
-    def unpack_hook(self):
-        """The hook that unpacks it; None if there is none."""
-        value = getattr(self.node, self.slot)
-        return value.unpack if isinstance(value, Packed) else None
-
-    def register_hooks(self, pack_hook, unpack_hook) -> None:
-        """Pack the value now, and unpack it by `unpack_hook` when it is used; possible once."""
-        value = getattr(self.node, self.slot)
-        if isinstance(value, Packed):
-            raise RuntimeError("Setting hooks on a saved tensor whose hooks have already been set is not allowed.")
-        if value is None:
-            raise RuntimeError(
-                "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph "
-                "are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
-                "through the graph a second time or if you need to access saved variables after calling backward."
-            )
-        if not (callable(pack_hook) and callable(unpack_hook)):
-            raise TypeError("register_hooks(): expected two callables, pack_hook and unpack_hook")
-        is_result = not isinstance(value, (Tensor, Number))
-        kept: Any = wrap(value) if is_result else value
-        packed = _pack(kept, (pack_hook, unpack_hook), is_result)
-        setattr(self.node, self.slot, packed)
-
-
-def saved_attribute(node: Node, name: str):
-    """The value of `node._saved_NAME` or `node._raw_saved_NAME`: `input` goes by the name `self`, as in PyTorch."""
-    operator = getattr(type(node), "operator", None)
-    asked = name.removeprefix("_raw").removeprefix("_saved_")
-    slot = {"self": "input", "output": "result"}.get(asked, asked)
-    kinds = getattr(type(node), "kinds", {})
-    if operator is None or slot not in kinds:
-        names = ", ".join(f"_saved_{'self' if n == 'input' else n}" for n in kinds)
-        raise AttributeError(f"{node.name()} has no attribute {name!r}; it has {names or 'no saved values'}")
-    if kinds[slot] in ("attribute", "fact"):
-        return getattr(node, slot)
-    if name.startswith("_raw"):
-        return SavedTensor(node, slot)
-    if node.adjust is FREED:
-        FREED.before(node, None)
-    value = getattr(node, slot)
-    if kinds[slot] == "result":
-        count = getattr(node, f"{slot}_c")
-        return None if value is None else unpack_result(node, value, operator.outputs.index(slot), count)
-    positions = [p.name for p in operator.inputs]
-    edge = node.edges[positions.index(slot)] if slot in positions and not isinstance(value, tuple) else None
-    return unpack_input(node, value, edge)
-
-
-def _missing_attribute(node: Node, name: str):
-    """What a node has no slot for: values it saved, by PyTorch's names for them."""
-    if name.startswith(("_saved_", "_raw_saved_")):
-        return saved_attribute(node, name)
-    raise AttributeError(f"{type(node).__name__!r} node has no attribute {name!r}")
-
-
-setattr(Node, "__getattr__", _missing_attribute)  # noqa: B010 (nodes stand below what is saved in them)

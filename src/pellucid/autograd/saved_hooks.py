@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pellucid.core.modes import modes
 
-__all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks", "saved_tensors_hooks_is_enabled"]
 
 
 class saved_tensors_hooks:
@@ -50,3 +50,8 @@ class disable_saved_tensors_hooks:
 
     def __exit__(self, *exception) -> None:
         modes.saved_hooks_disabled = self.before
+
+
+def saved_tensors_hooks_is_enabled() -> bool:
+    """Whether hooks on saved tensors may be set here: not inside `disable_saved_tensors_hooks`."""
+    return modes.saved_hooks_disabled is None

@@ -141,10 +141,14 @@ def _apply_source(op: Operator, slots: dict, mode: str) -> str:
         ]
     else:
         lines += [f"{', '.join(f'e{k}' for k in range(len(names)))}, = edges"]
+        shared = _shared(op, slots, names)
+        for name, users in shared.items():
+            lines += [f"if {' or '.join(f'e{k} is not None' for k in users)}:"]
+            lines += ["    " + line for line in _loads(op, slots, [name], on_arrays)]
         for k, name in enumerate(names):
-            formula = wanted(op.formulas[name])
+            own = [n for n in wanted(op.formulas[name]) if n not in shared]
             lines += [f"if e{k} is None: g{k} = None", "else:"]
-            body = _loads(op, slots, formula, on_arrays)
+            body = _loads(op, slots, own, on_arrays)
             body += [f"g{k} = vjp_{name}(F{'_arrays' if on_arrays else '_tensors'}, {_arguments(op.formulas[name])})"]
             if on_arrays:
                 body += [f"if g{k}.__class__ is not ndarray: g{k} = g{k} if g{k} is None else asarray(g{k})"]
@@ -159,6 +163,16 @@ def _apply_source(op: Operator, slots: dict, mode: str) -> str:
         lines += ["results = linked(n, results)"]
     lines += [f"return results if adjust is None else adjust.after{suffix}(results)"]
     return f"def {mode}(n, grad, edges, keep):\n" + _block(lines, 1)
+
+
+def _shared(op: Operator, slots: dict, names: list[str]) -> dict[str, list[int]]:
+    """Saved values that several formulas name, and the positions of those: hooks see each unpacked once a run."""
+    users: dict[str, list[int]] = {}
+    for k, name in enumerate(names):
+        for value in wanted(op.formulas[name]):
+            if slots.get(value) in ("operand", "result"):
+                users.setdefault(value, []).append(k)
+    return {value: positions for value, positions in users.items() if len(positions) > 1}
 
 
 def _arguments(formula) -> str:

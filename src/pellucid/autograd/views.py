@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pellucid.autograd.node import Node, edge_of, edge_to, extra, next_sequence
-from pellucid.core.modes import RECORD, modes
+from pellucid.core.modes import modes
 from pellucid.core.sites import Site, caller
 from pellucid.core.tensor import InferenceCounter, Tensor, counter
 
@@ -91,14 +91,16 @@ def refresh(tensor: Tensor) -> None:
     if tensor._edge is None and tensor._requires_grad:  # a leaf in its own right
         view.version = version
         return
-    before = modes.grad_enabled, modes.road
-    modes.grad_enabled, modes.road = True, RECORD
+    before = modes.grad_enabled
+    modes.grad_enabled = True
+    modes.update()
     try:
         fresh = base
         for step in view.steps:
             fresh = step.on_tensor(fresh)
     finally:
-        modes.grad_enabled, modes.road = before
+        modes.grad_enabled = before
+        modes.update()
     tensor._edge, tensor._requires_grad = fresh._edge, True
     view.version = version
     if tensor._rare is not None and tensor._rare.retain:
@@ -150,7 +152,7 @@ def check_inplace(tensor: Tensor, others_need: bool, fills: bool = False) -> boo
     if isinstance(tensor._counter, InferenceCounter) and not modes.inference:
         raise RuntimeError(INFERENCE_WRITE)
     array = tensor._array
-    if not array.flags.writeable or (not fills and 0 in array.strides and _overlaps(array)):
+    if not tensor._wraps and (not array.flags.writeable or (not fills and 0 in array.strides and _overlaps(array))):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             f"The tensor of shape {tuple(array.shape)} was expanded, or its array is read-only. "
@@ -243,7 +245,7 @@ class CopySlices(Node):
 
     def __init__(self, base: Tensor, steps: tuple, function: Node):
         self.function, self.steps = function, steps
-        self.order = _order(base._array)  # the steps may need a gradient laid out as the base is
+        self.order = None if base._wraps else _order(base._array)  # the steps may need a gradient laid out as the base is
         self.edges = (edge_of(base), *function.edges[1:])
         self.sequence, self.adjust, self.extra = next_sequence(), None, None
         self.code, self.lasti = function.code, function.lasti

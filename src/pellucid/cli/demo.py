@@ -19,8 +19,8 @@ from pellucid.cli.errors import EXIT_INTERRUPTED, UsageError
 from pellucid.cli.interrupt import EndEarly
 from pellucid.cli.progress import Progress, choose_progress
 from pellucid.cli.training import EPOCHS, Settings, Training
+from pellucid.core.atomic import writing
 from pellucid.graph import draw_svg
-from pellucid.io.atomic import writing
 from pellucid.nn import functional as F
 
 DESCRIPTION = "Train a small convolutional network on 1,797 handwritten digits, a fifth of them held out to test it."

@@ -27,13 +27,17 @@ class Modes(threading.local):
     anomaly: bool | str = False  # "nan": also look for NaN
     mutation: Any = None  # what allow_mutation_on_saved_tensors keeps; see autograd/mutation.py
     multithreading = True  # PyTorch's switch; backward runs in the calling thread either way
-    observers: tuple = ()  # called with each operator's call; see autograd/operator.py
+    observers: tuple = ()  # called after each operator's call, with (operator, operands, arguments as used, results)
+    around: tuple = ()  # each stands around what operators, Functions and nodes do; see autograd/around.py
+    compute: Any = None  # stands in for Operator.data: gives an operator's results and its arguments as used
+    execution_group: Any = None  # backwards that share what checkpoints recompute; see utils/checkpoint
     overriding: tuple = ()  # classes whose __torch_function__ is running
     transforms: tuple = ()  # levels of forward-mode and batching, innermost last
 
     def update(self) -> None:
         """Derive the road from the switches."""
-        if self.inference or self.saved_hooks or self.saved_hooks_disabled or self.observers or self.transforms:
+        watched = self.observers or self.around or self.compute
+        if watched or self.inference or self.saved_hooks or self.saved_hooks_disabled or self.transforms:
             self.road = GENERAL
         else:
             self.road = RECORD if self.grad_enabled else SILENT

@@ -15,7 +15,7 @@ from pellucid.core.device import CPU, device
 from pellucid.core.dtype import dtype, dtype_of, get_default_dtype
 from pellucid.core.size import Size
 
-__all__ = ["Buffer", "Counter", "Cut", "InferenceCounter", "Number", "Parameter", "Rare", "Tensor", "make", "wrap"]
+__all__ = ["Buffer", "Counter", "Cut", "InferenceCounter", "Number", "Parameter", "Rare", "Tensor", "make", "without_history", "wrap"]
 
 
 class Counter:
@@ -75,7 +75,7 @@ class Rare:
         "name",
         "post_accumulate",
         "retain",
-        "tangent",
+        "tangents",
         "watched",
     )
 
@@ -88,7 +88,7 @@ class Rare:
         self.inference = False
         self.name = None
         self.watched = False  # backward must ask for hooks, post_accumulate and grad_dtype
-        self.tangent = None
+        self.tangents: dict | None = None  # level of forward mode -> tangent; see autograd/forward_mode.py
         self.grad_dtype: Any = None
 
 
@@ -127,6 +127,8 @@ class Tensor(metaclass=TensorType):
     # _counter        version counter, made on the first view, save of a result, or in-place write; None means version 0
     # _rare           everything that few tensors have
     __slots__ = ("__dict__", "__weakref__", "_array", "_counter", "_edge", "_grad", "_rare", "_requires_grad", "_view")
+
+    _wraps = False  # whether the values are in another tensor, see autograd/batching.py
 
     __array_priority__ = 1000
     __array_ufunc__: Any = None  # NumPy leaves `array * tensor` to the tensor
@@ -375,6 +377,24 @@ class Tensor(metaclass=TensorType):
         made._edge, made._view, made._counter = self._edge, self._view, counter(self)
         return made
 
+    def _alias(self) -> Tensor:
+        """The same values and tangents in a new tensor without a history; for use inside the library."""
+        made = wrap(self._array)
+        if self._rare is not None and self._rare.tangents:
+            made.rare.tangents = self._rare.tangents
+        return made
+
+    def _bare(self) -> Tensor:
+        """The same values in a new tensor without history and tangents; for use inside the library."""
+        return wrap(self._array)
+
+    def _snapshot(self) -> Tensor:
+        """A copy of the values as they are now, with the tangents, without a history."""
+        made = wrap(self._array.copy())
+        if self._rare is not None and self._rare.tangents:
+            made.rare.tangents = {level: t._snapshot() for level, t in self._rare.tangents.items()}
+        return made
+
     @property
     def rare(self) -> Rare:
         """The record of what few tensors have, made on demand."""
@@ -458,6 +478,11 @@ def wrap(array: np.ndarray, requires_grad: bool = False, cls: type = Tensor):
     t._requires_grad = requires_grad
     t._edge = t._grad = t._view = t._counter = t._rare = None
     return t
+
+
+def without_history(tensor: Tensor) -> Tensor:
+    """The same values, and tangents, in a tensor without a history; a tensor that has none is given back itself."""
+    return tensor._alias() if tensor._requires_grad or tensor._edge is not None else tensor
 
 
 def _legacy_new(cls, *args, **kwargs):

@@ -12,10 +12,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from pellucid.core.atomic import writing
 from pellucid.core.device import device as device_type
 from pellucid.core.dtype import DTYPES
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.io.atomic import writing
 from pellucid.io.tensors import owner_of
 
 __all__ = ["load", "load_file", "save", "save_file"]

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pellucid.io.atomic import writing
+from pellucid.core.atomic import writing
 from pellucid.io.legacy import load_legacy, save_legacy
 from pellucid.io.locations import Restore, restorer
 from pellucid.io.pickler import pickled

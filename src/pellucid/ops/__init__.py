@@ -25,6 +25,7 @@ from pellucid.ops import (
     factories,
     flat,
     folding,
+    fourier,
     functions_in_place,
     grid_sampling,
     indexing,

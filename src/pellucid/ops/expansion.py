@@ -49,6 +49,10 @@ class expand_:
     def vjp_input(F, grad, input_shape):
         return F.sum_to_size(grad, input_shape)
 
+    def batch(F, size_of_batch, input, size):
+        lead = len(size) + 1 - input.ndim
+        return F.expand(F.view(input, (size_of_batch, *(1,) * lead, *input.shape[1:])), (size_of_batch, *size))
+
     def samples(make):
         yield (make(3, 1), (2, 3, 4)), {}
         yield (make(), (2,)), {}

@@ -49,6 +49,11 @@ class gram:
     def vjp_other(F, grad, input):
         return F.matmul(input, grad)
 
+    def batch(F, size_of_batch, batched, input, other):
+        a = _rows_of_each(F, input, "input" in batched, size_of_batch)
+        b = _rows_of_each(F, other, "other" in batched, size_of_batch)
+        return F.matmul(F.transpose(a, -1, -2), b)
+
     def samples(make):
         yield (make(2, 3, 4), make(2, 3, 5)), {}
 
@@ -56,6 +61,11 @@ class gram:
 def _rows(array):
     return array if array.ndim == 2 else array.reshape(-1, array.shape[-1]) if array.size else array.reshape(
         int(np.prod(array.shape[:-1])), array.shape[-1])  # fmt: skip
+
+
+def _rows_of_each(F, value, batched: bool, size: int):
+    """`_rows`, for each example."""
+    return F.reshape(value, (size, -1, value.shape[-1]) if batched else (-1, value.shape[-1]))
 
 
 def _sum_to(F, grad, shape):
@@ -88,6 +98,9 @@ class mm:
 
     def vjp_mat2(F, grad, input):
         return F.mm(F.transpose(input, 0, 1), grad)
+
+    def batch(F, input, mat2):
+        return F.matmul(input, mat2)
 
     def samples(make):
         yield (make(2, 3), make(3, 4)), {}
@@ -123,6 +136,9 @@ class bmm:
 
     def vjp_mat2(F, grad, input):
         return F.bmm(F.transpose(input, 1, 2), grad)
+
+    def batch(F, input, mat2):
+        return F.matmul(input, mat2)
 
     def samples(make):
         yield (make(2, 3, 4), make(2, 4, 2)), {}
@@ -161,6 +177,13 @@ class mv:
     def vjp_vec(F, grad, input):
         return F.mv(F.transpose(input, 0, 1), grad)
 
+    def batch(F, batched, input, vec):
+        if "vec" not in batched:
+            return F.matmul(input, vec)
+        if "input" not in batched:
+            return F.mm(vec, F.transpose(input, 0, 1))
+        return F.matmul(input, F.unsqueeze(vec, 2))[..., 0]
+
     def samples(make):
         yield (make(2, 3), make(3)), {}
         yield (make(3, 2).T, make(3)), {}
@@ -192,6 +215,11 @@ class dot:
 
     def vjp_tensor(F, grad, input):
         return grad * input
+
+    def batch(F, batched, input, tensor):
+        if len(batched) == 1:
+            return F.mv(input, tensor) if "input" in batched else F.mv(tensor, input)
+        return F.matmul(F.unsqueeze(input, 1), F.unsqueeze(tensor, 2))[:, 0, 0]
 
     def samples(make):
         yield (make(3), make(3)), {}
@@ -259,10 +287,34 @@ class _matmul:
             return F.unsqueeze(input, -1) * F.unsqueeze(grad, -2)
         return _sum_to(F, F.matmul(F.transpose(input, -1, -2), grad), other_shape)
 
+    def batch(F, batched, input, other):
+        return _product_of_each(F, input, "input" in batched, other, "other" in batched)
+
     def samples(make):
         for a, b in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((4, 2, 3), (3, 2)), ((4, 2, 3), (3,)), ((3,), (2, 3, 2)),
                      ((2, 3), (4, 3, 2)), ((2, 1, 2, 3), (4, 3, 2)), ((2, 2, 3), (2, 3, 1))):  # fmt: skip
             yield (make(*a), make(*b)), {}
+
+
+def _product_of_each(F, a, a_batched: bool, b, b_batched: bool):
+    """matmul under vmap: vectors become matrices, and a batch stands in front of all dimensions that broadcast."""
+    a_rank, b_rank = a.ndim - a_batched, b.ndim - b_batched
+    if a_rank == 1:
+        a = F.unsqueeze(a, -2)
+    if b_rank == 1:
+        b = F.unsqueeze(b, -1)
+    rank = max(2, a_rank, b_rank) + 1
+    made = F.matmul(_batch_first(F, a, a_batched, rank), _batch_first(F, b, b_batched, rank))
+    if a_rank == 1:
+        made = made[..., 0, :]
+    return made[..., 0] if b_rank == 1 else made
+
+
+def _batch_first(F, value, batched: bool, rank: int):
+    """A batched value with dimensions of size 1 after the batch, up to a rank."""
+    while batched and value.ndim < rank:
+        value = F.unsqueeze(value, 1)
+    return value
 
 
 _general_matmul = _matmul
@@ -334,6 +386,19 @@ class linear:
 
     def vjp_bias(F, grad, bias_shape):
         return _sum_to(F, grad, bias_shape)
+
+    def batch(F, batched, input, weight, bias):
+        if "weight" in batched:
+            turned = F.transpose(weight, 1, 2) if weight.ndim == 3 else weight
+            made = _product_of_each(F, input, "input" in batched, turned, True)
+        else:
+            made = F.linear(input, weight, None if "bias" in batched else bias)
+            if "bias" not in batched:
+                return made
+        if bias is None:
+            return made
+        in_front = bool(batched & {"input", "weight"})
+        return made + _batch_first(F, bias, "bias" in batched, made.ndim + (not in_front))
 
     def samples(make):
         yield (make(2, 3), make(4, 3), make(4)), {}

@@ -74,6 +74,9 @@ class sum_all:
     def vjp_input(F, grad, input_shape):
         return F.expand_all(grad, input_shape)
 
+    def batch(F, input):
+        return F.sum_dim(input, tuple(range(1, input.ndim)), False) if input.ndim > 1 else F.clone(input)
+
     def samples(make):
         yield (make(3, 4),), {}
         yield (make(),), {}
@@ -90,6 +93,9 @@ class expand_all:
 
     def vjp_input(F, grad):
         return F.sum_all(grad)
+
+    def batch(F, size_of_batch, input, input_shape):
+        return F.expand_reduced(input, (size_of_batch, *input_shape), tuple(range(1, len(input_shape) + 1)), False)
 
     def samples(make):
         yield (make(), (3, 4)), {}
@@ -190,6 +196,9 @@ class mean_all:
 
     def vjp_input(F, grad, input_shape):
         return F.expand_all(grad / math.prod(input_shape), input_shape)
+
+    def batch(F, input):
+        return F.mean_dim(input, tuple(range(1, input.ndim)), False) if input.ndim > 1 else F.clone(input)
 
     def samples(make):
         yield (make(3, 4),), {}

@@ -89,6 +89,9 @@ class view_:
     def vjp_input(F, grad, input_shape):
         return F.reshape(grad, input_shape)
 
+    def batch(F, size_of_batch, input, size):
+        return F.view(input, (size_of_batch, *size))
+
     def samples(make):
         yield (make(3, 4), (2, -1)), {}
         yield (make(), (1, 1)), {}
@@ -138,6 +141,9 @@ class reshape_copy:
 
     def vjp_input(F, grad, input_shape):
         return F.reshape(grad, input_shape)
+
+    def batch(F, size_of_batch, input, size):
+        return F.reshape_copy(input, (size_of_batch, *size))
 
     def samples(make):
         yield (make(3, 4), (2, 6)), {}
@@ -341,6 +347,9 @@ class transpose:
     def vjp_input(F, grad, dim0, dim1):
         return F.transpose(grad, dim0, dim1)
 
+    def batch(F, input, dim0, dim1):
+        return F.transpose(input, dim0 + 1, dim1 + 1) if input.ndim > 1 else F.alias(input)
+
     def samples(make):
         yield (make(2, 3, 4), 0, -1), {}
 
@@ -365,6 +374,9 @@ class t:
 
     def vjp_input(F, grad):
         return F.t(grad)
+
+    def batch(F, input):
+        return F.transpose(input, 1, 2) if input.ndim > 2 else F.alias(input)
 
     def samples(make):
         yield (make(2, 3),), {}
@@ -391,6 +403,9 @@ class permute_:
 
     def vjp_input(F, grad, dims):
         return F.permute(grad, tuple(sorted(range(len(dims)), key=dims.__getitem__)))
+
+    def batch(F, input, dims):
+        return F.permute(input, (0, *[d + 1 for d in dims]))
 
     def samples(make):
         yield (make(2, 3, 4), (1, -1, 0)), {}
@@ -495,7 +510,7 @@ for _name, _get in (("T", _get_T), ("mT", _get_mT), ("H", _get_H), ("mH", _get_m
 # --- the whole as it is ----------------------------------------------------------------------------------------------
 
 
-@operator(view=True, module=None)
+@operator(view=True, module=None, batching="leading")
 class alias:
     """A view of everything."""
 
@@ -523,7 +538,7 @@ Tensor.__pos__ = positive
 # --- complex as real, real as complex --------------------------------------------------------------------------------
 
 
-@operator(view=True, holomorphic=False)
+@operator(view=True, holomorphic=False, batching="leading")
 class view_as_real:
     """Complex numbers as pairs of real and imaginary part.
 
@@ -540,7 +555,7 @@ class view_as_real:
         return F.complex(grad[..., 0], grad[..., 1])
 
 
-@operator(view=True, holomorphic=False)
+@operator(view=True, holomorphic=False, batching="leading")
 class view_as_complex:
     """Pairs of real numbers as complex numbers.
 

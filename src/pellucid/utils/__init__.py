@@ -1,5 +1,5 @@
-"""Public tools around training; `pellucid.utils.data` feeds it."""
+"""Public tools around training: `data` feeds it, `checkpoint` trades time for its memory."""
 
-from pellucid.utils import data
+from pellucid.utils import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]

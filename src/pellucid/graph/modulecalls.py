@@ -1,0 +1,94 @@
+"""Which module is running: a stack of calls, kept by hooks on the call of every module while somebody listens.
+
+With nobody listening there are no hooks, and calling a module costs what it always does.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+from pellucid.graph.building import WeakTable
+from pellucid.graph.names import names_here
+from pellucid.graph.snapshot import ModuleCall
+from pellucid.nn.modules.hooks import register_module_forward_hook, register_module_forward_pre_hook
+from pellucid.nn.modules.module import Module
+
+__all__ = ["ModuleCalls"]
+
+
+class ModuleCalls:
+    """A block in which the calls of modules in this thread are noted: `calls`, and the innermost one, `current`."""
+
+    def __init__(self):
+        self.calls: list[ModuleCall] = []
+        self._stack: list[tuple[int, BaseException | None]] = []
+        self._paths = WeakTable()  # module -> path
+        self._counts = WeakTable()  # module -> how often it has been called
+        self._thread = threading.get_ident()
+        self._handles: list[Any] = []
+
+    @property
+    def current(self) -> int | None:
+        """The number of the call that is running, innermost."""
+        return self._stack[-1][0] if self._stack else None
+
+    def __enter__(self):
+        self._handles = [
+            register_module_forward_pre_hook(self._begin),
+            register_module_forward_hook(self._end, always_call=True),
+        ]
+        return self
+
+    def __exit__(self, *exception):
+        for handle in self._handles:
+            handle.remove()
+        self._stack.clear()
+
+    def restart(self) -> None:
+        """Forget what is over, for a recording that begins anew while modules may be running."""
+        running = [call for call, _ in self._stack]
+        new = {None: None} | {old: number for number, old in enumerate(running)}
+        self.calls[:] = [self.calls[old] for old in running]
+        for number, call in enumerate(self.calls):
+            call.id, call.parent = number, new.get(call.parent)
+        self._stack = [(new[old], error) for old, error in self._stack]
+
+    def _begin(self, module: Module, args: Any) -> None:
+        if threading.get_ident() != self._thread:
+            return
+        number = (self._counts.get(module) or 0) + 1
+        self._counts.set(module, number)
+        own = sum(p.numel() for p in module._parameters.values() if p is not None)
+        made = ModuleCall(
+            len(self.calls), self._path(module), type(module).__name__, self.current, number - 1, own, False
+        )
+        self.calls.append(made)
+        self._stack.append((made.id, sys.exc_info()[1]))
+
+    def _end(self, module: Module, args: Any, output: Any) -> None:
+        if threading.get_ident() != self._thread or not self._stack:
+            return
+        call, error = self._stack.pop()
+        self.calls[call].finished = sys.exc_info()[1] is error
+
+    def _path(self, module: Module) -> str:
+        """The path of a module: from the variable that holds it or what it is part of, else from the class's name."""
+        path = self._paths.get(module)
+        if path is None and self._stack:
+            self._learn(type(module).__name__, module)
+        elif path is None:
+            found = names_here(sys._getframe(2)).modules.get(id(module)) or type(module).__name__
+            self._learn(found, module)
+        return self._paths.get(module)
+
+    def _learn(self, name: str, module: Module) -> None:
+        """Note the paths of a module and all below it."""
+        for path, part in module.named_modules():
+            if self._paths.get(part) is None:
+                self._paths.set(part, f"{name}.{path}" if path else name)
+
+    def name_root(self, module: Module, name: str) -> None:
+        """Say by which name a module goes, before it is called."""
+        self._learn(name, module)

@@ -1,0 +1,169 @@
+"""Under which Python names a program holds its tensors and modules: variables, items of containers, parameters.
+
+A name is the expression a reader would write at that place: `loss`, `net.fc1.weight`, `xs[2]`, `self.net.fc1.bias`.
+A table of names is for the moment of the look: it is thrown away when the graph is made.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from pellucid.autograd.node import Node
+from pellucid.core.sites import outside
+from pellucid.core.tensor import Tensor
+from pellucid.nn.modules.module import Module
+
+__all__ = ["Names", "local_names", "names_here", "outer_frames", "variables"]
+
+MOST_FRAMES = 30
+MOST_ITEMS = 500  # of a container or an instance; longer ones are data
+
+
+class Names:
+    """What names were found. The first that is found for a thing is kept: nearest frame, plain variables first."""
+
+    def __init__(self):
+        self.tensors: dict[int, str] = {}  # id of a tensor -> name
+        self.results: dict[tuple[int, int], Tensor] = {}  # (id of the node that made it, output number) -> tensor
+        self.arrays: dict[int, str] = {}  # id of a tensor's array -> name
+        self.modules: dict[int, str] = {}  # id of a module -> path from a variable
+
+    def add(self, name: str, value: Any) -> None:
+        """Note what a variable holds: the thing itself, or what is in it, one level deep."""
+        if isinstance(value, Tensor):
+            self._add_tensor(name, value)
+        elif isinstance(value, Module):
+            self.add_module(name, value)
+        elif isinstance(value, (list, tuple, dict)):
+            for part, item in _items(value):
+                self._add_part(f"{name}{part}", item)
+        else:
+            for attribute, item in _attributes(value):
+                self._add_part(f"{name}.{attribute}", item)
+
+    def add_module(self, name: str, module: Module) -> None:
+        """Note a module, everything below it, and their parameters and buffers."""
+        if id(module) in self.modules:
+            return
+        for path, part in module.named_modules():
+            self.modules.setdefault(id(part), _joined(name, path))
+        for path, tensor in (*module.named_parameters(), *module.named_buffers()):
+            self._add_tensor(_joined(name, path), tensor)
+
+    def of_tensor(self, tensor: Tensor) -> str:
+        """The name of a tensor, empty if it has none."""
+        return self.tensors.get(id(tensor), "")
+
+    def of_result(self, node: Node, number: int) -> str:
+        """The name of a node's output, empty if it has none."""
+        tensor = self.results.get((id(node), number))
+        return "" if tensor is None else self.of_tensor(tensor)
+
+    def _add_part(self, name: str, value: Any) -> None:
+        if isinstance(value, Tensor):
+            self._add_tensor(name, value)
+        elif isinstance(value, Module):
+            self.add_module(name, value)
+
+    def _add_tensor(self, name: str, tensor: Tensor) -> None:
+        self.tensors.setdefault(id(tensor), name)
+        self.arrays.setdefault(id(tensor._array), name)
+        if tensor._edge is not None:
+            node, number = tensor._edge[:2]
+            self.results.setdefault((id(node), number), tensor)
+
+
+def _joined(name: str, path: str) -> str:
+    return f"{name}.{path}" if name and path else name or path
+
+
+def _items(container: Any) -> Iterator[tuple[str, Any]]:
+    """The items of a list, tuple or dict, each with its subscript."""
+    if len(container) > MOST_ITEMS:
+        return
+    pairs = container.items() if isinstance(container, dict) else enumerate(container)
+    for key, item in list(pairs):
+        if isinstance(key, (int, str)):
+            yield f"[{key!r}]", item
+
+
+def _attributes(value: Any) -> list[tuple[str, Any]]:
+    """The attributes of a plain instance, without running any of its code."""
+    if isinstance(value, type) or inspect.ismodule(value) or inspect.isroutine(value):
+        return []
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return []
+    if not isinstance(own, dict) or len(own) > MOST_ITEMS:
+        return []
+    return [(name, item) for name, item in list(own.items()) if isinstance(name, str)]
+
+
+def names_here(frame: FrameType | None = None) -> Names:
+    """The names at the place in the user's program that is running now, nearest frames first.
+
+    frame: where to begin; by default the caller of this function.
+    """
+    found = Names()
+    frame = frame or sys._getframe(1)
+    scopes: list[dict] = []
+    for each in outer_frames(frame):
+        _add_locals(found, each)
+        if all(each.f_globals is not scope for scope in scopes):
+            scopes.append(each.f_globals)
+    for scope in scopes:
+        _add_scope(found, scope)
+    return found
+
+
+def outer_frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames outside the library from `frame` outwards."""
+    count = 0
+    while frame is not None and count < MOST_FRAMES:
+        if outside[frame.f_code.co_filename]:
+            count += 1
+            yield frame
+        frame = frame.f_back
+
+
+def _add_locals(found: Names, frame: FrameType) -> None:
+    if frame.f_locals is not frame.f_globals:
+        _add_scope(found, variables(frame))
+
+
+def variables(frame: FrameType) -> dict[str, Any]:
+    """A copy of a frame's local variables that leaves nothing behind in the frame.
+
+    Up to Python 3.12 asking a function's frame for its locals leaves a dictionary of them in the frame, where they
+    live on after `del`. It is emptied again, unless the program itself holds it (the result of `locals()`).
+    """
+    local = frame.f_locals
+    copy = dict(local)
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and isinstance(local, dict) and sys.getrefcount(local) <= 3:
+        local.clear()
+    return copy
+
+
+def local_names(frame: FrameType | None) -> dict[int, str]:
+    """The plain variables of the nearest frame of the program that hold tensors, by the tensor's id."""
+    for each in outer_frames(frame):
+        if len(each.f_code.co_varnames) > MOST_ITEMS or (each.f_locals is each.f_globals and len(each.f_globals) > MOST_ITEMS):
+            return {}
+        return {id(value): name for name, value in variables(each).items() if isinstance(value, Tensor)}
+    return {}
+
+
+def _add_scope(found: Names, scope: dict[str, Any]) -> None:
+    """Plain variables first, then what is in containers, modules and instances."""
+    values = [(name, value) for name, value in list(scope.items()) if not name.startswith("_") and name != "Out"]
+    for name, value in values:
+        if isinstance(value, Tensor):
+            found.add(name, value)
+    for name, value in values:
+        if not isinstance(value, Tensor):
+            found.add(name, value)
