@@ -11,6 +11,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 
+def pytest_configure(config):
+    # Another library may warn of its own affairs: PyTorch does when forward mode is first used.
+    config.addinivalue_line("filterwarnings", "ignore:.*torch.jit:DeprecationWarning")
+    config.addinivalue_line("filterwarnings", "ignore:Attempted to insert a get_attr Node:UserWarning")
+
+
 @pytest.fixture
 def freed_by_reference_count():
     """A context whose watched objects must be gone at its end, without the garbage collector's help."""

@@ -1,7 +1,9 @@
 """Anomaly mode: NaN gradients are named with their operation and line."""
 
 import contextlib
+import gc
 import warnings
+import weakref
 
 import pytest
 from library import leaf, pellucid_only, torch
@@ -116,7 +118,166 @@ def test_an_error_is_explained_with_the_forward_call():
             Fails.apply(x).backward()
 
 
-@pellucid_only("PyTorch prints the line to standard error as a warning")
+def warned(run):
+    """The texts of the warnings that a failing run under anomaly mode gives, and its error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(RuntimeError) as error:
+            run()
+    return [str(w.message) for w in caught if issubclass(w.category, UserWarning)], str(error.value)
+
+
+class Nan(torch.autograd.Function):
+    """The identity, with a gradient that is NaN."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * float("nan")
+
+
+class Inducing(torch.autograd.Function):
+    """The identity, whose derivative is computed by `inner`."""
+
+    inner = Nan
+
+    @classmethod
+    def forward(cls, ctx, x):
+        ctx.save_for_backward(x)
+        return x.clone()
+
+    @classmethod
+    def backward(cls, ctx, g):
+        return cls.inner.apply(ctx.saved_tensors[0]) * g
+
+
+class InducingTwice(Inducing):
+    """The identity, whose second derivative is NaN."""
+
+    inner = Inducing
+
+
+def test_a_nan_warns_where_the_operation_ran():
+    def run():
+        x = leaf([1.0])
+        with detect_anomaly():
+            Nan.apply(x).backward()  # the line
+
+    texts, error = warned(run)
+    assert "Function 'NanBackward' returned nan values in its 0th output" in error
+    assert len(texts) == 2
+    assert "Error detected in NanBackward. Traceback of forward call that caused the error:" in texts[1]
+    assert "Nan.apply(x).backward()  # the line" in texts[1]
+
+
+def test_a_failing_operator_warns_where_it_ran():
+    def run():
+        x = leaf([1.0])
+        with detect_anomaly():
+            y = x * 1
+            z = y**2  # the line
+            y.add_(1)
+            z.backward()
+
+    texts, error = warned(run)
+    assert "modified by an inplace operation" in error
+    assert len(texts) == 2
+    assert "Error detected in PowBackward0. Traceback of forward call that caused the error:" in texts[1]
+    assert "z = y**2  # the line" in texts[1]
+
+
+def test_where_warnings_are_errors_the_failure_surfaces_and_the_warning_is_printed(capfd):
+    x = leaf([1.0])
+    with anomaly():
+        y = Nan.apply(x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeError, match="returned nan values"):
+                y.backward()
+    assert "Error detected in NanBackward" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("function", [Inducing, InducingTwice])
+def test_a_nan_in_a_derivative_of_derivatives_names_what_led_to_it(function):
+    def run():
+        x = leaf([1.0])
+        with detect_anomaly():
+            derivative = function.apply(x)
+            while True:
+                (derivative,) = torch.autograd.grad(derivative.sum(), x, create_graph=True)
+
+    texts, error = warned(run)
+    assert "Function 'NanBackward' returned nan values" in error
+    assert "Error detected in NanBackward" in texts[1]
+    assert "Previous calculation was induced by InducingBackward" in texts[2]
+    assert "Traceback of forward call that induced the previous calculation" in texts[2]
+    if function is InducingTwice:
+        assert "Previous calculation was induced by InducingTwiceBackward" in texts[3]
+    assert len(texts) == (4 if function is InducingTwice else 3)
+
+
+def test_the_mode_notes_which_node_recorded_another():
+    x = leaf([1.0])
+    with anomaly():
+        y = x.exp()
+        (first,) = torch.autograd.grad(y, x, create_graph=True)
+    assert first.grad_fn.metadata["parent_"] is y.grad_fn
+    assert "parent_" not in y.grad_fn.metadata
+
+
+class Marker:
+    """Something that can be watched."""
+
+
+def test_what_the_mode_notes_keeps_nothing_alive():
+    def run():
+        x = leaf([1.0])
+        y = x.exp()
+        with anomaly():
+            torch.autograd.grad(y, x, create_graph=True)
+        y.grad_fn.metadata["mine"] = marker = Marker()
+        return y, weakref.ref(marker)
+
+    y, reference = run()
+    assert reference() is not None
+    del y
+    assert reference() is None
+
+
+def test_explaining_a_failure_keeps_nothing_alive():
+    def run():
+        x = leaf(0.0)
+        y = (x**1.5).sum()
+        y.grad_fn.metadata["mine"] = marker = Marker()
+        text = None
+        with anomaly():
+            (first,) = torch.autograd.grad(y, x, create_graph=True)
+            try:
+                torch.autograd.grad(first, x, torch.zeros_like(first), create_graph=True)
+            except RuntimeError as error:  # what pytest.raises keeps would live longer
+                text = str(error)
+        return y, weakref.ref(marker), text
+
+    y, reference, text = run()
+    assert "nan values" in text
+    assert reference() is not None
+    del y
+    gc.collect()
+    assert reference() is None
+
+
+def test_metadata_may_be_read_after_the_tensor_is_gone():
+    y = Nan.apply(leaf([1.0]))
+    node = y.grad_fn
+    node.metadata["mine"] = 1
+    del y
+    assert node.metadata == {"mine": 1}
+
+
+@pellucid_only("PyTorch names the line in a warning")
 def test_the_error_names_the_line_of_the_forward():
     x = leaf([0.0])
     with anomaly():

@@ -1,5 +1,7 @@
 """`gradcheck` and `gradgradcheck`: what they accept, what they find, what they say."""
 
+import importlib
+
 import pytest
 from library import close, const, leaf, torch
 
@@ -86,21 +88,47 @@ def test_other_errors_pass_through():
             gradcheck(fails, (leaf([1.0]),), raise_exception=raise_exception)
 
 
-@pytest.mark.parametrize("kind", ["R to C", "C to R", "C to C"])
-def test_a_wrong_complex_derivative_is_found(kind):
-    def double_gradient(t):
-        t = t.clone()
-        t.register_hook(lambda g: g * 2)
-        return t
+def doubled(t):
+    """The same values, with a gradient that is twice too large."""
+    t = t.clone()
+    t.register_hook(lambda g: g * 2)
+    return t
 
-    functions = {
-        "R to C": lambda x: torch.complex(double_gradient(x), x),
-        "C to R": lambda z: double_gradient(z).real,
-        "C to C": lambda z: double_gradient(z * (1 + 2j)),
-    }
-    x = leaf([1.0, 2.0]) if kind == "R to C" else leaf([1 + 1j, 2 - 1j], dtype=torch.complex128)
-    with pytest.raises(GradcheckError, match="Jacobian mismatch"):
-        gradcheck(functions[kind], (x,))
+
+IMAGINARY = "While considering the imaginary part of complex outputs only, Jacobian mismatch for output 0"
+REAL = "While considering the real part of complex outputs only, Jacobian mismatch for output 0"
+PLAIN = "^Jacobian mismatch for output 0 with respect to input 0"
+MISMATCHES = {
+    "R to R": (lambda x: doubled(x) * 3, PLAIN),
+    "R to C": (lambda x: doubled(torch.complex(x, x)), IMAGINARY),
+    "R to C, real part": (lambda x: torch.complex(doubled(x), x), REAL),
+    "C to R": (lambda z: doubled(z.real), PLAIN),
+    "C to C": (lambda z: doubled(z * (1 + 2j)), IMAGINARY),
+    "C to C, real part": (lambda z: torch.complex(doubled(z.real), z.imag), REAL),
+}
+
+
+@MODES
+@pytest.mark.parametrize("kind", MISMATCHES)
+def test_a_wrong_derivative_between_real_and_complex_is_found(kind, fast_mode):
+    function, message = MISMATCHES[kind]
+    x = leaf([1.0, 2.0]) if kind.startswith("R") else leaf([1 + 1j, 2 - 1j], dtype=torch.complex128)
+    with pytest.raises(GradcheckError, match=message):
+        gradcheck(function, (x,), fast_mode=fast_mode)
+    assert not gradcheck(function, (x,), fast_mode=fast_mode, raise_exception=False)
+
+
+@MODES
+def test_a_derivative_that_is_no_number_is_a_mismatch(fast_mode):
+    with pytest.raises(GradcheckError, match=PLAIN):
+        gradcheck(lambda x: x * float("nan"), (leaf([1.0]),), fast_mode=fast_mode, check_undefined_grad=False)
+
+
+@MODES
+def test_tolerances_of_complex_inputs(fast_mode):
+    z = leaf([0.13 + 0.21j, -0.34 - 0.4j, 2.0 + 1.0j], dtype=torch.complex128)
+    assert gradcheck(lambda z: torch.linalg.vector_norm(z), (z,), fast_mode=fast_mode)
+    assert gradcheck(lambda z: z.pow(3).sum(), (z,), fast_mode=fast_mode)
 
 
 @MODES
@@ -257,3 +285,63 @@ def test_inputs_are_left_as_they_were():
     gradcheck(lambda x: x * x, (x,))
     assert close(x, [1.0, 2.0])
     assert x.grad is None
+
+
+# --- Jacobians by their old names ------------------------------------------------------------------------------------
+
+old = importlib.import_module(f"{torch.__name__}.autograd.gradcheck")
+NUMERICAL, ANALYTICAL = "`get_numerical_jacobian` was part of", "`get_analytical_jacobian` was part of"
+
+
+def two_sums(x, y):
+    return 2 * x + y, x + 2 * y
+
+
+def test_the_numerical_jacobian_of_the_first_output():
+    x, y = leaf([[0.1, 0.2], [0.3, 0.4]]), leaf([[0.5, 0.6], [0.7, 0.8]])
+    with pytest.warns(FutureWarning, match=NUMERICAL):
+        both = old.get_numerical_jacobian(lambda inputs: two_sums(*inputs), (x, y), eps=1e-6)
+    with pytest.warns(FutureWarning, match=NUMERICAL):
+        only = old.get_numerical_jacobian(lambda inputs: two_sums(*inputs), (x, y), target=x, eps=1e-6)
+    assert len(both) == 2
+    assert len(only) == 1
+    for jacobian, factor in ((both[0], 2.0), (both[1], 1.0), (only[0], 2.0)):
+        assert close(jacobian, factor * torch.eye(4, dtype=torch.float64), tolerance=1e-6)
+
+
+def test_the_analytical_jacobian():
+    x, y = leaf([[0.1, 0.2], [0.3, 0.4]]), leaf([[0.5, 0.6], [0.7, 0.8]])
+    with pytest.warns(FutureWarning, match=ANALYTICAL):
+        jacobians, reentrant, right_sizes, right_types = old.get_analytical_jacobian((x, y), two_sums(x, y)[0])
+    assert close(jacobians[0], 2 * torch.eye(4, dtype=torch.float64))
+    assert close(jacobians[1], torch.eye(4, dtype=torch.float64))
+    assert reentrant
+    assert right_sizes
+    assert right_types
+
+
+def test_the_analytical_jacobian_of_a_backward_that_is_not_deterministic():
+    class Jitter(torch.autograd.Function):
+        calls = 0
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @classmethod
+        def backward(cls, ctx, g):
+            cls.calls += 1
+            return g * (1 + 1e-6 * cls.calls)
+
+    x = leaf([1.0, 2.0])
+    with pytest.warns(FutureWarning, match=ANALYTICAL):
+        _, reentrant, _, _ = old.get_analytical_jacobian((x,), Jitter.apply(x))
+    assert not reentrant
+
+
+def test_the_jacobians_take_no_weight():
+    x, y = leaf([0.1]), leaf([0.5])
+    with pytest.warns(FutureWarning, match=NUMERICAL), pytest.raises(ValueError, match=r"Expected grad_out to be 1\.0"):
+        old.get_numerical_jacobian(lambda inputs: two_sums(*inputs), (x, y), grad_out=2.0)
+    with pytest.warns(FutureWarning, match=ANALYTICAL), pytest.raises(ValueError, match=r"Expected grad_out to be 1\.0"):
+        old.get_analytical_jacobian((x, y), two_sums(x, y)[0], grad_out=2.0)

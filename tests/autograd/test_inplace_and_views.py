@@ -1,7 +1,7 @@
 """In-place operations: version counters, saved values, history, assignment by index. Not here: the rules for views."""
 
 import pytest
-from library import close, const, leaf, pellucid_only, torch
+from library import close, const, leaf, pellucid_only, set_versions, torch
 
 CHANGED = "one of the variables needed for gradient computation has been modified by an inplace operation"
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation"
@@ -80,6 +80,43 @@ def test_the_version_can_be_raised_by_hand(dtype):
     torch.autograd.graph.increment_version(x)
     torch.autograd.graph.increment_version([x, x])
     assert x._version == 3
+
+
+@pytest.mark.parametrize("given", ["tensor", "view", "several"])
+def test_a_block_whose_writes_are_not_counted(given):
+    x, y = torch.ones(2), torch.ones(2)
+    x.add_(1)
+    with torch.autograd._unsafe_preserve_version_counter({"tensor": x, "view": x[:1], "several": (x, y)}[given]):
+        x.add_(1)
+        if given == "several":
+            y.add_(1)
+    assert (x._version, y._version) == (1, 0)
+    x.add_(1)
+    assert x._version == 2
+
+
+def test_a_saved_value_overwritten_in_such_a_block_goes_unnoticed():
+    x = leaf([1.0])
+    y = x * 1
+    z = y * y
+    with torch.no_grad(), torch.autograd._unsafe_preserve_version_counter(y):
+        y.fill_(5.0)
+    z.backward()
+    assert close(x.grad, [10.0])
+
+
+def test_versions_may_be_set():
+    x, y = torch.ones(2), torch.ones(2)
+    set_versions((x, y), (7, 3))
+    x.add_(1)
+    assert (x._version, y._version) == (8, 3)
+    with pytest.raises(RuntimeError, match="Cannot set a version_counter to a value below 0: -1"):
+        set_versions((x,), (-1,))
+
+
+def test_each_tensor_is_given_one_version():
+    with pytest.raises(RuntimeError, match=r"expected one version for each tensor|tensors_len=1, versions_len=2"):
+        set_versions((torch.ones(2),), (1, 2))
 
 
 def test_raising_the_version_of_an_inference_tensor_does_nothing():

@@ -1,6 +1,7 @@
 """Leaves: which tensors are, which require grad, what `.grad`, `.data` and `detach` do. Not here: `retain_grad`."""
 
 import warnings
+from collections import OrderedDict
 
 import pytest
 from library import close, const, leaf, torch
@@ -27,6 +28,18 @@ def test_requires_grad_is_inherited_through_a_chain():
     assert not z.requires_grad
     assert (z * y).requires_grad
     assert ((z * y) + x).requires_grad
+
+
+@pytest.mark.parametrize("on", ["constant", "result of constants", "leaf"])
+def test_hooks_put_in_by_hand_run_only_where_a_gradient_flows(on):
+    log = []
+    c, x = const([1.0]), leaf([2.0])
+    targets = {"constant": c, "result of constants": c + c, "leaf": x}
+    target = targets[on]
+    target._backward_hooks = OrderedDict(mine=lambda g: log.append(g.item()))
+    (sum(targets.values()) * 3).backward()
+    assert log == ([3.0] if on == "leaf" else [])
+    assert list(target._backward_hooks) == ["mine"]
 
 
 def test_requires_grad_in_place_returns_the_tensor_itself():
@@ -201,6 +214,31 @@ def test_grad_dtype_is_for_leaves_only():
     y = leaf([1.0]) * 2
     with pytest.raises(RuntimeError, match="leaf"):
         y.grad_dtype = torch.float16
+
+
+def test_grad_dtype_must_be_a_dtype_or_none():
+    with pytest.raises(RuntimeError, match="grad_dtype must be a torch.dtype or None, but got int"):
+        leaf([1.0]).grad_dtype = 3
+
+
+def test_grad_dtype_cannot_change_under_a_gradient():
+    x = leaf([1.0], dtype=torch.float32)
+    (x * 2).backward()
+    with pytest.raises(RuntimeError, match="Cannot set grad_dtype to .* because there is already a gradient with"):
+        x.grad_dtype = torch.float16
+    x.grad_dtype = torch.float32
+    x.grad = None
+    x.grad_dtype = torch.float16
+    assert x.grad_dtype is torch.float16
+
+
+def test_every_gradient_is_cast_to_grad_dtype():
+    x = leaf([1.0], dtype=torch.float64)
+    x.grad_dtype = torch.bfloat16
+    for _ in range(2):
+        (x * 1.5).backward()
+    assert x.grad.dtype is torch.bfloat16
+    assert close(x.grad.double(), [3.0])
 
 
 # --- detach and data -------------------------------------------------------------------------------------------------

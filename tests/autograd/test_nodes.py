@@ -132,6 +132,17 @@ def test_the_context_of_a_custom_function_is_its_node():
     assert isinstance(seen[0], torch.autograd.graph.Node)
 
 
+def test_which_classes_are_nodes():
+    Node, CFunction = torch.autograd.graph.Node, torch.autograd.function.BackwardCFunction
+    y = leaf([1.0]).exp()
+    accumulate = type(y.grad_fn.next_functions[0][0])
+    for cls in (type(y.grad_fn), accumulate, CFunction, Double._backward_cls, Node):
+        assert issubclass(cls, Node)
+    assert issubclass(type(Double.apply(y).grad_fn), CFunction)
+    for other in (None, 1, y, Node, accumulate, Double):
+        assert not isinstance(other, Node)
+
+
 def test_metadata_of_a_node_is_kept():
     y = leaf([1.0]).exp()
     y.grad_fn.metadata["note"] = 3
@@ -262,6 +273,13 @@ def test_an_edge_as_root_checks_the_shape_of_its_gradient():
         torch.autograd.backward(edge, const([1.0, 1.0, 1.0]))
 
 
+def test_an_edge_as_root_checks_the_dtype_of_its_gradient():
+    x = leaf([1.0, 2.0])
+    edge = edge_of(x * 3)
+    with pytest.raises(RuntimeError, match="For complex Tensors, both grad_output and output are required to"):
+        torch.autograd.backward(edge, const([1j, 1.0], dtype=torch.complex128))
+
+
 def test_an_edge_as_root_needs_a_gradient_unless_it_is_a_scalar():
     x = leaf([1.0, 2.0])
     with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
@@ -360,8 +378,9 @@ def test_an_edge_of_the_old_memory_works_after_set():
     edge = edge_of(x)
     with torch.no_grad():
         x.set_(const([3.0]))
-    (at_edge,) = grad(y.sum(), edge)
+    (at_edge,) = grad(y.sum(), edge, retain_graph=True)
     assert close(at_edge, [5.0, 5.0])
+    assert grad(y.sum(), x, allow_unused=True) == (None,)
     (x * 5).sum().backward()
     assert close(x.grad, [5.0])
 
@@ -371,3 +390,10 @@ def test_a_node_knows_shape_and_dtype_of_its_outputs():
     facts = a.grad_fn._input_metadata
     assert [(tuple(f.shape), f.dtype) for f in facts] == [((1,), torch.float32)] * 2
     assert b.grad_fn is a.grad_fn
+
+
+@pytest.mark.parametrize("make", [lambda x: x * 3, Double.apply, lambda x: x.expand(4, 2)])
+def test_a_node_knows_shape_and_dtype_of_its_output(make):
+    y = make(leaf([1.0, 2.0]))
+    (fact,) = y.grad_fn._input_metadata
+    assert (tuple(fact.shape), fact.dtype) == (tuple(y.shape), torch.float64)

@@ -86,6 +86,16 @@ def test_repeated_places_add_up():
     assert close(gradient(lambda w: embedding(rows, w), [[1.0], [2.0], [3.0]]), [[1.0], [0.0], [2.0]])
 
 
+def test_derivatives_of_a_selection_that_is_summed():
+    x = torch.arange(10.0, dtype=torch.float64).reshape(5, 2).requires_grad_()
+
+    def function(x):
+        return x.select(1, 0).sum(0) * x.select(0, 3).sum()
+
+    assert torch.autograd.gradcheck(function, (x,))
+    assert torch.autograd.gradgradcheck(function, (x,))
+
+
 @pytest.mark.parametrize(
     "take",
     [lambda x: x[0], lambda x: x[1:3], lambda x: x.select(1, 0), lambda x: x.diagonal()],
@@ -140,6 +150,67 @@ def test_equal_operands_share_the_gradient():
 
 def test_a_nan_takes_the_gradient_of_max():
     assert close(gradient(lambda x: x.max(), 1.0, NAN, NAN), [0.0, 0.5, 0.5])
+
+
+SCATTERED = {
+    # reduction: gradients of [1, 2] and of [1, 1, 2] at places 0, 0, 1
+    "amin": ([1 / 3, 1 / 2], [1 / 3, 1 / 3, 1 / 2]),
+    "amax": ([1 / 3, 1 / 2], [1 / 3, 1 / 3, 1 / 2]),
+    "mean": ([1 / 3, 1 / 2], [1 / 3, 1 / 3, 1 / 2]),
+    "prod": ([1.0, 2.0], [1.0, 1.0, 2.0]),
+}
+WITHOUT_SELF = {"amin": [1 / 3, 1 / 3, 1 / 2], "amax": [1 / 3, 1 / 3, 1 / 2], "mean": [0.5, 0.5, 1.0], "prod": [1.0] * 3}
+INTO = {"scatter_reduce": torch.scatter_reduce, "index_reduce": torch.index_reduce}
+BETA = pytest.mark.filterwarnings("ignore:index_reduce.* is in beta")
+
+
+@BETA
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", SCATTERED)
+@pytest.mark.parametrize("operator", INTO)
+def test_equal_values_that_meet_in_one_place_share_the_gradient(operator, reduction, include_self):
+    x, source = leaf([1.0, 2.0]), leaf([1.0, 1.0, 2.0])
+    INTO[operator](x, 0, torch.tensor([0, 0, 1]), source, reduction, include_self=include_self).sum().backward()
+    of_x, of_source = SCATTERED[reduction]
+    assert close(x.grad, of_x if include_self else [0.0, 0.0])
+    assert close(source.grad, of_source if include_self else WITHOUT_SELF[reduction])
+
+
+@BETA
+@pytest.mark.parametrize("reduction", SCATTERED)
+@pytest.mark.parametrize("operator", INTO)
+def test_both_derivatives_of_a_reduction_into_places(operator, reduction):
+    index = torch.tensor([2, 0, 0])
+
+    def function(x, source):
+        return INTO[operator](x, 0, index, source, reduction)
+
+    x, source = leaf([0.3, 1.7, -1.0]), leaf([0.5, -0.8, 2.0])
+    assert torch.autograd.gradcheck(function, (x, source))
+    assert torch.autograd.gradgradcheck(function, (x, source))
+
+
+@BETA
+@pytest.mark.parametrize("operator", INTO)
+def test_a_product_of_two_zeros_refuses_a_second_derivative(operator):
+    x, source = leaf([1.0, 2.0]), leaf([0.0, 0.0, 4.0])
+    out = INTO[operator](x, 0, torch.tensor([0, 0, 1]), source, "prod")
+    of_x, of_source = torch.autograd.grad(out.sum(), (x, source), create_graph=True)
+    assert close(of_x, [0.0, 4.0])
+    assert close(of_source, [0.0, 0.0, 2.0])
+    with pytest.raises(RuntimeError, match="Double backward is unsupported for"):
+        of_source.sum().backward()
+
+
+@BETA
+@pytest.mark.parametrize("operator", INTO)
+def test_a_product_with_one_zero_has_a_second_derivative(operator):
+    x, source = leaf([1.0, 2.0]), leaf([0.0, 3.0, 4.0])
+    out = INTO[operator](x, 0, torch.tensor([0, 0, 1]), source, "prod")
+    first = torch.autograd.grad(out.sum(), (x, source), create_graph=True)
+    of_x, of_source = torch.autograd.grad(first[0].sum() + first[1].sum(), (x, source))
+    assert close(of_x, [3.0, 1.0])
+    assert close(of_source, [4.0, 1.0, 1.0])
 
 
 # --- kinks and zeros -------------------------------------------------------------------------------------------------
@@ -223,6 +294,13 @@ def test_where_with_a_number(place):
         assert close(gradient(lambda x: torch.where(condition, x, 5.0), 1.0, 2.0), [1.0, 0.0])
 
 
+def test_both_derivatives_of_where():
+    condition = torch.tensor([[True, False, True], [False, False, True]])
+    x, y = leaf([[0.5], [2.0]]), leaf([3.0, 4.0, 5.0])
+    assert torch.autograd.gradcheck(lambda x, y: torch.where(condition, x, y), (x, y))
+    assert torch.autograd.gradgradcheck(lambda x, y: torch.where(condition, x * x, y * x), (x, y))
+
+
 def test_where_undoes_broadcasting():
     x, y = leaf([[1.0], [2.0]]), leaf([3.0, 4.0, 5.0])
     torch.where(torch.tensor([[True, False, True], [False, False, True]]), x, y).sum().backward()
@@ -252,6 +330,42 @@ def test_an_integer_result_does_not_require_grad(name):
     result = CONSTANT[name](leaf([3.0, 1.0, 2.0]))
     assert not result.requires_grad
     assert result.grad_fn is None
+
+
+SEVERAL = {
+    # which results are numbers of places or counts
+    "unique": (lambda x: torch.unique(x, return_inverse=True, return_counts=True), [1, 2]),
+    "unique along a dimension": (lambda x: torch.unique(x, dim=0, return_inverse=True, return_counts=True), [1, 2]),
+    "unique_consecutive": (lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True), [1, 2]),
+    "kthvalue": (lambda x: x.kthvalue(1), [1]),
+    "mode": (lambda x: x.mode(), [1]),
+    "median": (lambda x: x.median(0), [1]),
+    "cummax": (lambda x: x.cummax(0), [1]),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_of_several_results_places_and_counts_do_not_require_grad(name):
+    compute, integers = SEVERAL[name]
+    results = compute(leaf([3.0, 1.0, 2.0]))
+    for number in integers:
+        assert results[number].dtype is torch.int64
+        assert not results[number].requires_grad
+
+
+UNIQUE = {
+    "_unique2": lambda x: torch.unique(x),
+    "unique_dim": lambda x: torch.unique(x, dim=0),
+    "unique_consecutive": lambda x: torch.unique_consecutive(x),
+}
+
+
+@pytest.mark.parametrize("name", UNIQUE)
+def test_unique_values_have_no_derivative_and_say_so(name):
+    values = UNIQUE[name](leaf([3.0, 1.0, 3.0]))
+    assert values.requires_grad
+    with pytest.raises(NotImplementedError, match=f"the derivative for '{name}' is not implemented"):
+        values.sum().backward()
 
 
 def test_a_derivative_that_does_not_exist_says_so():
@@ -311,6 +425,47 @@ def test_the_gradient_of_a_transposed_leaf_is_laid_out_like_the_leaf():
     x = torch.ones(3, 2).t().requires_grad_()
     (x * torch.ones(2, 3)).sum().backward()
     assert x.grad.stride() == x.stride() == (1, 2)
+
+
+LAYOUTS = {"row-major": ((3, 1), (3, 1)), "column-major": ((1, 2), (1, 2)), "with gaps": ((1, 3), (3, 1))}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_gradient_is_laid_out_like_the_leaf_if_that_is_dense(name):
+    strides, expected = LAYOUTS[name]
+    x = torch.empty_strided((2, 3), strides, dtype=torch.float64).fill_(1.0).requires_grad_()
+    for _ in range(2):
+        (x * 2).sum().backward()
+    assert close(x.grad, torch.full((2, 3), 4.0, dtype=torch.float64))
+    assert x.grad.stride() == expected
+
+
+def test_the_gradient_of_a_leaf_with_gaps_is_packed():
+    x = torch.zeros(2, 8, dtype=torch.float64)[:, ::2].requires_grad_()
+    (x * 2).sum().backward()
+    assert x.stride() == (8, 2)
+    assert x.grad.stride() == (4, 1)
+
+
+def test_the_gradient_of_a_channels_last_leaf_is_channels_last():
+    x = torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last).requires_grad_()
+    (x * 2).sum().backward()
+    assert x.grad.stride() == x.stride() == (60, 1, 15, 3)
+
+
+def test_the_gradient_of_an_expanded_matrix_is_packed():
+    x = torch.ones(3, dtype=torch.float64).expand(2, 3).requires_grad_()
+    (x * 2).sum().backward()
+    assert x.grad.stride() == (3, 1)
+
+
+@pytest.mark.parametrize("kind", ["mask", "places"])
+def test_an_index_that_is_channels_last(kind):
+    x = torch.arange(24.0, dtype=torch.float64).reshape(2, 3, 2, 2).requires_grad_()
+    index = torch.arange(24).reshape(2, 3, 2, 2) % (3 if kind == "mask" else 2)
+    index = (index == 0 if kind == "mask" else index).contiguous(memory_format=torch.channels_last)
+    (x[index] * 3).sum().backward()
+    assert close(x.grad, index.contiguous().double() * 3 if kind == "mask" else torch.full_like(x, 36.0))
 
 
 def test_the_gradient_of_an_expanded_leaf_is_packed():

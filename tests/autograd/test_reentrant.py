@@ -56,7 +56,7 @@ def test_an_error_in_the_inner_backward_surfaces():
     assert close(x.grad, [2.0])
 
 
-@pytest.mark.parametrize("depth", [1, 50, 300])
+@pytest.mark.parametrize("depth", [1, 50, 2000])
 def test_deep_nesting(depth):
     class Nest(Function):
         @staticmethod
@@ -264,3 +264,34 @@ def test_callbacks_belong_to_the_backward_that_queued_them():
 
     Nest.apply(leaf([1.0])).backward()
     assert log == ["inner", "inner done", "outer done"]
+
+
+@pytest.mark.parametrize("at", ["outer", "inner", "both"])
+def test_a_callback_runs_once_at_the_end_of_its_own_level(at):
+    log = []
+
+    class Nest(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            if at != "inner":
+                queue(lambda: log.append("outer done"))
+            with torch.enable_grad():
+                inner = note_when_done(log, "inner") if at != "outer" else lambda x: x * 2
+                inner(inner(leaf([1.0]))).backward()
+            log.append("outer goes on")
+            return g
+
+    x = leaf([1.0])
+    x.register_hook(lambda g: log.append("leaf"))
+    Nest.apply(x).backward()
+    inner = [] if at == "outer" else ["inner", "inner", "inner done", "inner done"]
+    assert log == [*inner, "outer goes on", "leaf", *([] if at == "inner" else ["outer done"])]
+
+
+def test_a_callback_needs_a_backward():
+    with pytest.raises(RuntimeError, match="Final callbacks can only be installed during backward pass"):
+        queue(print)

@@ -1,11 +1,15 @@
-"""What is saved for backward: hooks that pack and unpack it, copies, `_saved_*` attributes, allowed mutation."""
+"""What is saved for backward: hooks that pack and unpack it, copies on the CPU, freeing.
+
+Attributes of nodes that give what was saved are in `test_saved_attributes.py`, overwriting it in `test_allowed_mutation.py`.
+"""
+
+import importlib
 
 import pytest
-from library import close, const, leaf, torch
+from library import close, const, hooks_enabled, leaf, torch
 
 graph = torch.autograd.graph
 hooks = graph.saved_tensors_hooks
-FREED = "Trying to backward through the graph a second time"
 
 
 class Log:
@@ -176,12 +180,29 @@ def test_hooks_reach_the_double_backward():
     assert close(second, [12.0])
 
 
-def test_factors_of_unpacking_in_a_double_backward():
+DOUBLE = {
+    # where the hooks are in force, the factors of what x ** 3 gives at 2: 12 and 12
+    "forward": (True, False, 4, 2),
+    "backward": (False, True, 1, 4),
+    "both": (True, True, 4, 8),
+}
+
+
+@pytest.mark.parametrize("where", DOUBLE)
+def test_factors_of_packing_in_a_double_backward(where):
+    in_forward, in_backward, first_factor, second_factor = DOUBLE[where]
+
+    def doubling(on):
+        return hooks(lambda t: 2 * t if on else t, lambda t: t)
+
     x = leaf([2.0])
-    with hooks(lambda t: 2 * t, lambda t: t):
+    with doubling(in_forward):
         y = x**3
-    (first,) = torch.autograd.grad(y, x)
-    assert close(first, [4 * 12.0])
+    with doubling(in_backward):
+        (first,) = torch.autograd.grad(y, x, create_graph=True)
+    (second,) = torch.autograd.grad(first, x)
+    assert close(first, [first_factor * 12.0])
+    assert close(second, [second_factor * 12.0])
 
 
 def test_hooks_reach_custom_functions():
@@ -272,6 +293,21 @@ def test_leaving_the_block_from_inside_unpack_does_no_harm():
     assert close(x.grad, x.exp())
 
 
+def test_entering_a_block_from_inside_unpack_does_not_last():
+    x = leaf([2.0])
+    log = Log()
+
+    def unpack(t):
+        log.hooks().__enter__()
+        return t
+
+    with hooks(lambda t: t, unpack):
+        y = x.exp()
+    y.backward()
+    x.exp()
+    assert log.counts() == (0, 0)
+
+
 def test_a_class_of_hooks_may_be_made():
     class Tenfold(hooks):
         def __init__(self):
@@ -307,6 +343,16 @@ def test_the_innermost_text_is_given():
             pass
 
 
+def test_whether_hooks_are_allowed_can_be_asked():
+    assert hooks_enabled()
+    with graph.disable_saved_tensors_hooks("outer"):
+        assert not hooks_enabled()
+        with graph.disable_saved_tensors_hooks("inner"):
+            assert not hooks_enabled()
+        assert not hooks_enabled()
+    assert hooks_enabled()
+
+
 # --- save_on_cpu -----------------------------------------------------------------------------------------------------
 
 
@@ -318,109 +364,6 @@ def test_save_on_cpu_changes_no_value(dtype):
     y.sum().backward()
     assert x.grad.dtype is dtype
     assert close(x.grad, 2 * x * (x * x).exp(), tolerance=1e-6)
-
-
-# --- attributes of nodes ---------------------------------------------------------------------------------------------
-
-
-def test_a_node_gives_its_saved_operands_as_they_are():
-    x, y = leaf([2.0]), leaf([5.0])
-    node = (x * y).grad_fn
-    assert node._saved_self is x
-    assert node._saved_other is y
-
-
-def test_a_node_gives_its_saved_result_as_an_equal_tensor():
-    y = leaf([1.0]).exp()
-    saved = y.grad_fn._saved_result
-    assert saved is not y
-    assert close(saved, y)
-    assert saved.grad_fn is y.grad_fn
-
-
-def test_a_saved_result_shares_the_version_of_the_result():
-    y = leaf([1.0]).exp()
-    saved = y.grad_fn._saved_result
-    y.mul_(2)
-    assert saved._version == y._version == 1
-
-
-ATTRIBUTES = {
-    "x ** 3": (lambda x: x**3, "_saved_exponent", 3),
-    "sum(0)": (lambda x: x.sum(0), "_saved_dim", (0,)),
-    "sum(0, keepdim)": (lambda x: x.sum(0, keepdim=True), "_saved_keepdim", True),
-    "transpose": (lambda x: x.transpose(0, 1), "_saved_dim1", 1),
-    "select": (lambda x: x.select(0, 1), "_saved_index", 1),
-}
-
-
-@pytest.mark.parametrize("name", ATTRIBUTES)
-def test_a_node_gives_the_attributes_of_its_operation(name):
-    compute, attribute, expected = ATTRIBUTES[name]
-    value = getattr(compute(leaf([[1.0, 2.0], [3.0, 4.0]])).grad_fn, attribute)
-    assert value == expected
-
-
-def test_saved_values_are_gone_after_the_backward():
-    y = leaf([2.0]) * leaf([3.0])
-    node = y.grad_fn
-    y.backward()
-    with pytest.raises(RuntimeError, match=FREED):
-        assert node._saved_self
-
-
-def test_saved_values_stay_with_retain_graph():
-    x = leaf([2.0])
-    y = x * leaf([3.0])
-    y.backward(retain_graph=True)
-    assert y.grad_fn._saved_self is x
-
-
-def test_the_node_of_a_function_gives_its_saved_tensors():
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * g * ctx.saved_tensors[0]
-
-    x = leaf([2.0])
-    y = Square.apply(x)
-    assert y.grad_fn.saved_tensors[0] is x
-    y.backward()
-    with pytest.raises(RuntimeError, match=FREED):
-        assert y.grad_fn.saved_tensors
-
-
-# --- hooks on one saved value ----------------------------------------------------------------------------------------
-
-
-def test_one_saved_value_may_be_given_hooks():
-    x, y = leaf([2.0]), leaf([5.0])
-    out = x * y
-    out.grad_fn._raw_saved_self.register_hooks(lambda t: t * 10, lambda t: t * 5)
-    out.backward()
-    assert close(y.grad, [100.0])
-    assert close(x.grad, [5.0])
-
-
-def test_one_saved_result_may_be_given_hooks():
-    x = leaf([1.0])
-    out = x.exp()
-    out.grad_fn._raw_saved_result.register_hooks(lambda t: t * 10, lambda t: t * 5)
-    out.backward()
-    assert close(x.grad, 50 * x.exp())
-
-
-def test_a_saved_value_takes_hooks_once():
-    out = leaf([1.0]) * leaf([2.0])
-    raw = out.grad_fn._raw_saved_self
-    raw.register_hooks(lambda t: t, lambda t: t)
-    with pytest.raises(RuntimeError, match="already been set"):
-        raw.register_hooks(lambda t: t, lambda t: t)
 
 
 # --- detach_ of what was saved ---------------------------------------------------------------------------------------
@@ -444,109 +387,36 @@ def test_detaching_a_saved_result_in_place_is_fine():
     assert close(x.grad, 3 * x.exp())
 
 
-# --- allowed mutation ------------------------------------------------------------------------------------------------
-
-allow = graph.allow_mutation_on_saved_tensors
-
-
-def test_a_saved_value_may_be_overwritten_inside():
+def test_what_save_on_cpu_saved_can_be_read():
     x = leaf([1.0, 2.0])
-    with allow():
-        y = x * 1
-        out = y * y
-        y.fill_(7)
-        out.sum().backward()
-    assert close(x.grad, [2.0, 4.0])
+    with graph.save_on_cpu(pin_memory=False):
+        y = x.exp()
+        z = x * x
+    assert close(y.grad_fn._saved_result, y)
+    assert close(z.grad_fn._saved_self, x)
+    assert z.grad_fn._saved_self.requires_grad
 
 
-def test_a_saved_value_must_not_be_overwritten_outside():
-    x = leaf([1.0, 2.0])
-    with allow():
-        pass
-    y = x * 1
-    out = y * y
-    y.fill_(7)
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        out.sum().backward()
+@pytest.mark.parametrize("outside", ["save_on_cpu", "checkpoint"])
+def test_save_on_cpu_and_a_checkpoint_in_each_other(outside):
+    checkpoint = importlib.import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
 
+    def wave(x):
+        return (x.sin() * x).exp()
 
-@pytest.mark.parametrize("how", ["view of it", "saved view, base written", "saved base, view written"])
-def test_a_saved_value_may_be_overwritten_through_a_view(how):
-    x = leaf([1.0, 2.0])
-    with allow():
-        y = x * 1
-        view = y.view_as(y)
-        saved, written = (view, y) if how == "saved view, base written" else (y, view)
-        if how == "view of it":
-            written = y[:]
-        out = saved * saved
-        written *= 10
-        out.sum().backward()
-    assert close(x.grad, [2.0, 4.0])
+    def on_cpu(x):
+        with graph.save_on_cpu():
+            return wave(x)
 
-
-def test_overwriting_several_times():
-    x = leaf([1.0, 2.0])
-    with allow():
-        y = x * 1
-        first = y * y
-        y.mul_(3)
-        second = y * y
-        y.zero_()
-        (first + second).sum().backward()
-    assert close(x.grad, [20.0, 40.0])
-
-
-def test_overwriting_and_differentiating_twice():
-    x = leaf([1.0, 2.0])
-    with allow():
-        y = x * 1
-        out = (y**3).sum()
-        y.mul_(5)
-        (first,) = torch.autograd.grad(out, x, create_graph=True)
-        (second,) = torch.autograd.grad(first.sum(), x)
-    assert close(first, [3.0, 12.0])
-    assert close(second, [6.0, 12.0])
-
-
-def test_overwriting_a_complex_value():
-    x = torch.tensor([1 + 2j], requires_grad=True)
-    with allow():
-        y = x * 1
-        out = y.conj() * y
-        y.sin_()
-        out.real.sum().backward()
-    assert close(x.grad, [2 + 4j], tolerance=1e-6)
-
-
-def test_the_copies_are_counted_and_freed():
-    x = leaf([1.0, 2.0])
-    with allow() as context:
-        y = x * 1
-        out = y * y
-        assert len(context.cloned) == 0
-        y.mul_(2)
-        assert len(context.cloned) == 1
-        y.mul_(2)
-        assert len(context.cloned) == 1
-        del out
-        assert len(context.cloned) == 0
-
-
-def test_backward_must_run_inside_the_context():
-    x = leaf([1.0, 2.0])
-    with allow():
-        y = x * 1
-        out = (y * y).sum()
-        y.fill_(7)
-    with pytest.raises(AssertionError, match="Trying to backward outside of the 'allow_mutation_on_saved"):
-        out.backward()
-
-
-def test_contexts_of_allowed_mutation_do_not_nest():
-    with allow(), pytest.raises(RuntimeError, match="allow_mutation_on_saved_tensors contexts cannot be nested"):
-        with allow():
-            pass
+    x = leaf([0.5, 1.0])
+    if outside == "checkpoint":
+        y = checkpoint(on_cpu, x, use_reentrant=False)
+    else:
+        with graph.save_on_cpu():
+            y = checkpoint(wave, x, use_reentrant=False)
+    y.sum().backward()
+    v = x.detach()
+    assert close(x.grad, wave(v) * (v.cos() * v + v.sin()))
 
 
 # --- freeing on access -----------------------------------------------------------------------------------------------

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from pt_archives import DATA
 
+from pellucid.core.atomic import writing
 from pellucid.core.tensor import wrap
 from pellucid.io import load, save
-from pellucid.io.atomic import writing
 
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="permissions and signals of POSIX systems")
 

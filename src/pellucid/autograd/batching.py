@@ -26,14 +26,14 @@ import numpy as np
 from pellucid.autograd import declaration
 from pellucid.autograd.call import finish, flat, general, inplace, note_views, record, seal_inplace
 from pellucid.autograd.declaration import Operator, formula_arguments
-from pellucid.autograd.transforms import Level, below
+from pellucid.autograd.transforms import Level, below, opened
 from pellucid.autograd.views import check_inplace, forget_history, rebase, refresh, written
 from pellucid.core.dtype import category, dtype_of
 from pellucid.core.errors import shape_text, type_name
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Number, Tensor
 
-__all__ = ["BatchLevel", "BatchedTensor", "batch_level", "batch_of", "lifted", "marked", "with_batch"]
+__all__ = ["BatchLevel", "BatchedTensor", "batch_level", "batch_of", "lifted", "marked", "vmap_over", "with_batch"]
 
 F = declaration.tensors
 DIMENSIONS = ("dim", "dims", "dim0", "dim1", "dim2", "dimension")  # attributes that count dimensions
@@ -136,6 +136,17 @@ def batch_of(value: Tensor, level: BatchLevel, batched: bool = True) -> BatchedT
     return made
 
 
+def vmap_over(function, tensors, randomness: str = "error") -> list:
+    """Call a function on each of the examples that dimension 0 of the tensors counts.
+
+    It takes as many tensors and returns a sequence of tensors or None; the results have the examples in dimension 0.
+    """
+    level = BatchLevel(tensors[0]._array.shape[0], randomness)
+    with opened(level):
+        results = function(*[batch_of(t, level) for t in tensors])
+    return [None if r is None else with_batch(lifted(r, level), level.size) for r in results]
+
+
 def batch_level() -> BatchLevel | None:
     """The innermost open level of batching."""
     for level in reversed(modes.transforms):
@@ -221,11 +232,12 @@ class BatchLevel(Level):
                 results = _rule(op)(self, op, arguments, common)
             batched = True
         many = op.outputs is None or op.results is not None
-        return [batch_of(r, self, batched) for r in (results if many else [results])]
+        each: Any = results if many else [results]
+        return [batch_of(r, self, batched) for r in each]
 
     def inplace(self, op: Operator, tensor: Tensor, values):
         """An in-place operator: the result is written into the tensor of all examples."""
-        bound = op.bind((tensor, *values))
+        bound: list = op.bind((tensor, *values))
         if not self._mine(bound):
             with below(self):
                 return inplace(op, tensor, values)
@@ -279,7 +291,7 @@ def _check_fits(op: Operator, target: BatchedTensor, made: BatchedTensor) -> Non
         )
     if category(made._array.dtype) > category(target._array.dtype):
         raise RuntimeError(
-            f"result type {type_name(made.dtype)} can't be cast to the desired output type {type_name(target.dtype)}: use the "
+            f"result type {type_name(made._array.dtype)} can't be cast to the desired output type {type_name(target._array.dtype)}: use the "
             f"out-of-place {op.name}(), or convert the tensor first"
         )
 
@@ -402,8 +414,9 @@ def _next(dim: int) -> int:
 
 
 def _shift(level, op: Operator, arguments, common):
-    flat_ = [v for p, v in zip(op.parameters, arguments, strict=True) if p.kind in ("array", "index") and v is not None]
-    scalar = not op.view and not any(a in SHAPES for a in op.attributes) and all(v.__class__ is BatchedTensor and not v._array.ndim for v in flat_)
+    operands = [v for p, v in zip(op.parameters, arguments, strict=True) if p.kind in ("array", "index") and v is not None]
+    numbers = all(v.__class__ is BatchedTensor and not v._array.ndim for v in operands)
+    scalar = numbers and not op.view and not any(a in SHAPES for a in op.attributes)  # dimension 0 of a number is not there
     given = []
     for p, v in zip(op.parameters, arguments, strict=True):
         if p.kind == "attribute":
@@ -414,11 +427,17 @@ def _shift(level, op: Operator, arguments, common):
             value = with_batch(v, level.size)
             given.append(F.unsqueeze(value, 1) if scalar and value is not None else value)
     results = general(op, given)
-    if not scalar:
-        return results
-    each = [results] if isinstance(results, Tensor) else list(results)
-    each = [F.squeeze_one(r, 1) if r._array.ndim == 2 and r._array.shape[1] == 1 else r for r in each]
-    return each[0] if isinstance(results, Tensor) else each
+    return _each(results, _as_number) if scalar else results
+
+
+def _as_number(result):
+    """A batch of numbers that were given a dimension."""
+    return F.squeeze_one(result, 1) if result._array.ndim == 2 and result._array.shape[1] == 1 else result
+
+
+def _each(results, function):
+    """The one result, or each of several, changed."""
+    return function(results) if isinstance(results, Tensor) else [function(r) for r in results]
 
 
 def _leading(level, op: Operator, arguments, common):
@@ -435,10 +454,7 @@ def _fold(level, op: Operator, arguments, common):
         value = with_batch(v, level.size)
         first = value._array.shape[1]
         given.append(F.reshape_to(value, (level.size * first, *value._array.shape[2:])))
-    results = general(op, given)
-    each = [results] if isinstance(results, Tensor) else list(results)
-    each = [F.reshape_to(r, (level.size, first, *r._array.shape[1:])) for r in each]
-    return each[0] if isinstance(results, Tensor) else each
+    return _each(general(op, given), lambda r: F.reshape_to(r, (level.size, first, *r._array.shape[1:])))
 
 
 _warned: set = set()

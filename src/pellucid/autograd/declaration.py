@@ -155,12 +155,14 @@ class Operator:
 
     def _read(self, declaration: type, options: dict) -> None:
         """Work out everything from the declaration and its options."""
-        own = declaration.__dict__
+        own = {k: v for cls in reversed(declaration.__mro__) for k, v in cls.__dict__.items()}
         self.doc = inspect.cleandoc(declaration.__doc__ or "")
         self.forward = own["forward"]
         self.ufunc = options.pop("ufunc", None)
         self.promote: Promote = options.pop("promote", Promote.NONE)
-        self.broadcast: bool = options.pop("broadcast", self.promote is not Promote.NONE)
+        self.broadcast: bool = options.pop(
+            "broadcast", self.promote is not Promote.NONE or options.get("elementwise", False)
+        )
         self.view: bool = options.pop("view", False)
         self.multi_view: bool = options.pop("multi_view", False)
         self.holomorphic: bool = options.pop("holomorphic", True)
@@ -189,10 +191,10 @@ class Operator:
         self.attributes = [p.name for p in self.parameters if p.kind == "attribute"]
         self.canonical = own.get("canonical")
         self.formulas = {p.name: own.get(f"vjp_{p.name}") for p in self.operands}
-        self.joint = own.get("vjp")
-        self.jvp = own.get("jvp")
+        self.joint: Any = own.get("vjp")
+        self.jvp: Any = own.get("jvp")
         self.jvp_formulas = {p.name: own[f"jvp_{p.name}"] for p in self.operands if f"jvp_{p.name}" in own}
-        self.batch = own.get("batch")
+        self.batch: Any = own.get("batch")
         self.samples, self.flops = own.get("samples", ()), own.get("flops")
         self.inputs = [
             p
@@ -327,7 +329,7 @@ class Operator:
         return None
 
 
-def array_of(kind: str, value, common: np.dtype | None):
+def array_of(kind: str, value, common: np.dtype | None) -> Any:
     """The array of an operand, in the compute dtype; attributes as they are."""
     if kind == "attribute" or value is None:
         return value

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pellucid.autograd.batching import vmap_over
 from pellucid.autograd.engine import run
 from pellucid.autograd.node import AccumulateGrad, Node, edge_of, edge_to, leaf_edge
 from pellucid.autograd.views import refresh
@@ -282,9 +283,7 @@ def _result(tensor, g, index: int, create_graph: bool, unused_allowed: bool, mat
 
 
 def _batched(roots, wanted, grads, keep, create_graph, unused_allowed, materialize) -> tuple:
-    """One product for each entry of the first dimension, stacked."""
-    from pellucid.autograd.declaration import tensors as F
-
+    """One product for each entry of the first dimension, all in one pass."""
     for index, (root, g) in enumerate(zip(roots, grads, strict=True)):
         if g is not None and isinstance(root, Tensor) and g._array.shape[1:] != root._array.shape:
             raise RuntimeError(
@@ -293,13 +292,10 @@ def _batched(roots, wanted, grads, keep, create_graph, unused_allowed, materiali
                 f"mismatch was detected: grad_output[{index}] has a shape of {g.shape} and output[{index}] has a shape of "
                 f"{root.shape}."
             )
-    count = next(g._array.shape[0] for g in grads if g is not None)
-    rows = []
-    for i in range(count):
-        row = tuple(None if g is None else g[i] for g in grads)
-        last = i == count - 1
-        rows.append(grad(roots, wanted, row, keep or not last, create_graph, True, unused_allowed, False, materialize))
-    stacked = []
-    for column in zip(*rows, strict=True):
-        stacked.append(None if column[0] is None else F.stack(list(column)))
-    return tuple(stacked)
+
+    def one(*given):
+        some = iter(given)
+        row = tuple(None if g is None else next(some) for g in grads)
+        return grad(roots, wanted, row, keep, create_graph, True, unused_allowed, False, materialize)
+
+    return tuple(vmap_over(one, [g for g in grads if g is not None]))

@@ -32,6 +32,7 @@ from pellucid.core.tensor import Number, Tensor, without_history, wrap
 __all__ = ["DualLevel", "push_forward"]
 
 F = declaration.tensors
+recording: Any = enable_grad
 
 
 class DualLevel(Level):
@@ -54,7 +55,7 @@ class DualLevel(Level):
         return found
 
     def _like_view(self, tangent: Tensor, view: Tensor) -> Tensor:
-        with below(self) if self in modes.transforms else enable_grad():
+        with below(self) if self in modes.transforms else recording():
             for step in view._view.steps:
                 tangent = step.on_tensor(tangent)
         return tangent
@@ -79,7 +80,7 @@ class DualLevel(Level):
                 self.detach(tensor)
         self.carriers.clear()
 
-    def _tangents(self, op: Operator, bound) -> list:
+    def _tangents(self, op: Operator, bound: list) -> list:
         """The tangent of each input, None where there is none; a list of them for an operand that is a list."""
         found = []
         for p, value in zip(op.parameters, bound, strict=True):
@@ -93,7 +94,7 @@ class DualLevel(Level):
         bound = op.bind(values)
         tangents = self._tangents(op, bound) if op.differentiable else []
         moving = any(t is not None for t in tangents)
-        targets = () if out is None else out if isinstance(out, (tuple, list)) else (out,)
+        targets: Any = () if out is None else out if isinstance(out, (tuple, list)) else (out,)
         if out is not None and (moving or any(self.tangent(t) is not None for t in targets)):
             raise RuntimeError(
                 f"{op.name}(): out= function with a tensor that carries a forward-mode tangent is not supported. "
@@ -103,7 +104,8 @@ class DualLevel(Level):
             result = general(op, bound, out)
             if not moving:
                 return result
-            made = list(result) if op.outputs is None or op.results else [result]
+            many: Any = result if op.outputs is None or op.results else [result]
+            made = list(many)
             pushed = push_forward(op, bound, made, tangents)
         for tensor, tangent in zip(made, pushed, strict=True):
             if tangent is not None:
@@ -121,7 +123,7 @@ class DualLevel(Level):
                 if not op.differentiable:
                     self.detach(tensor)
                 return tensor
-            made = general(op, (without_history(tensor) if tensor._requires_grad else tensor, *bound[1:]))
+            made: Any = general(op, (without_history(tensor), *bound[1:]))
             pushed = push_forward(op, bound, [made], tangents)[0]
             inplace(op, tensor, values)
             own = self.tangent(tensor)
@@ -158,7 +160,7 @@ def _save_with_tangents(op: Operator, made, level: DualLevel) -> None:
     for name, tensor in zip(op.outputs or (), made, strict=False):
         kept: Any = getattr(node, name, None)
         if kept.__class__ is np.ndarray or isinstance(kept, Tensor):
-            if kept.__class__ is np.ndarray:
+            if not isinstance(kept, Tensor):
                 kept = wrap(kept)
                 setattr(node, name, kept)
             kept.rare.tangents = tensor.rare.tangents  # one dictionary: emptied once
@@ -329,7 +331,7 @@ def _diagonal(op: Operator, bound, made, tangents):
             values["needs"] = tuple(k == position for k in range(len(op.inputs)))
             parts.append(op.joint(F, *_arguments(op.joint, values))[position])
         else:
-            formula = op.formulas[p.name]
+            formula: Any = op.formulas[p.name]
             parts.append(formula(F, *_arguments(formula, values)))
     parts = [part for part in parts if part is not None]
     return _sum(parts) if parts else F.zeros_as(made[0])
@@ -339,7 +341,7 @@ def _transposed(op: Operator, bound, made, tangents):
     """The reverse formula, transposed: d/du of (J^H u) is J."""
     recorded = modes.grad_enabled and not modes.inference
     flat = [t for each in tangents for t in (each if isinstance(each, list) else [each])]
-    with enable_grad():
+    with recording():
         inputs: list = []  # an alias of each operand that has a tangent
         again, position = [], 0
         for p, value in zip(op.parameters, bound, strict=True):

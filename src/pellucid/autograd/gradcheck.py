@@ -94,6 +94,24 @@ def _real_parts(array) -> np.ndarray:
     return np.stack([value.real, value.imag], 1).reshape(-1) if value.dtype.kind == "c" else value
 
 
+IMAGINARY, REAL = "imaginary", "real"
+
+
+def _considered(output: Tensor) -> dict:
+    """Which parts of an output are compared one after the other: their columns among `_real_parts`, and their unit."""
+    if output._array.dtype.kind != "c":
+        return {None: (slice(None), 1.0)}
+    return {IMAGINARY: (slice(1, None, 2), 1j), REAL: (slice(0, None, 2), 1.0)}
+
+
+def _mismatch(part: str | None, output: int, position: int, numerical, analytical, how: str = "") -> GradcheckError:
+    prefix = "" if part is None else f"While considering the {part} part of complex outputs only, "
+    return GradcheckError(
+        f"{prefix}Jacobian mismatch for output {output} with respect to input {position}{how},\n"
+        f"numerical:{numerical}\nanalytical:{analytical}\n"
+    )
+
+
 def _compare(func, inputs, outputs, target: Tensor, position: int, eps, atol, rtol) -> None:
     numerical = _numerical(func, inputs, target, eps)
     for number, output in enumerate(outputs):
@@ -105,11 +123,9 @@ def _compare(func, inputs, outputs, target: Tensor, position: int, eps, atol, rt
             if output.requires_grad
             else np.zeros_like(n)
         )
-        if not np.allclose(a, n, rtol=rtol, atol=atol, equal_nan=True):
-            raise GradcheckError(
-                f"Jacobian mismatch for output {number} with respect to input "
-                f"{position},\nnumerical:{n}\nanalytical:{a}\n"
-            )
+        for part, (chosen, _) in _considered(output).items():
+            if not np.allclose(a[:, chosen], n[:, chosen], rtol=rtol, atol=atol):
+                raise _mismatch(part, number, position, n[:, chosen], a[:, chosen])
 
 
 def _compare_fast(func, inputs, outputs, target: Tensor, position: int, eps, atol, rtol) -> None:
@@ -128,28 +144,28 @@ def _compare_fast(func, inputs, outputs, target: Tensor, position: int, eps, ato
     array[...] = before
     _same_kind(high, low)
     for number, (output, up, down) in enumerate(zip(outputs, high, low, strict=True)):
-        v = rng.standard_normal(output._array.shape)
-        if output._array.dtype.kind == "c":
-            v = v + 1j * rng.standard_normal(output._array.shape)
-        n = float(np.real(np.sum(np.conj(v) * (up - down))) / (2 * eps))
-        a = 0.0
-        if output.requires_grad:
-            (g,) = _grad(
-                [output], [target], [wrap(np.asarray(v, output._array.dtype))], retain_graph=True, allow_unused=True
-            )
-            a = 0.0 if g is None else float(np.real(np.sum(np.conj(g._array) * direction)))
-        if not np.isclose(a, n, rtol=rtol, atol=atol, equal_nan=True):
-            raise GradcheckError(
-                f"Jacobian mismatch for output {number} with respect to input {position}, in fast "
-                f"mode:\nnumerical:{n}\nanalytical:{a}\n"
-            )
+        change = (up - down) / (2 * eps)
+        for part, (_, unit) in _considered(output).items():
+            v = np.asarray(rng.standard_normal(output._array.shape) * unit, output._array.dtype)
+            n = float(np.real(np.sum(np.conj(v) * change)))
+            a = _along(output, target, v, direction)
+            if not np.isclose(a, n, rtol=rtol, atol=atol):
+                raise _mismatch(part, number, position, n, a, ", in fast mode")
+
+
+def _along(output: Tensor, target: Tensor, v: np.ndarray, direction: np.ndarray) -> float:
+    """The derivative of v^T output as the input moves in one direction, by backward."""
+    if not output.requires_grad:
+        return 0.0
+    (g,) = _grad([output], [target], [wrap(v)], retain_graph=True, allow_unused=True)
+    return 0.0 if g is None else float(np.real(np.sum(np.conj(g._array) * direction)))
 
 
 def _check_inputs(inputs) -> list[Tensor]:
     wanted = _differentiable(inputs)
     if not wanted:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the them have "
+            "gradcheck expects at least one input tensor to require gradient, but none of them have "
             "requires_grad=True."
         )
     for i, t in enumerate(wanted):
@@ -322,3 +338,60 @@ def _random_like(output: Tensor, rng) -> Tensor:
     if array.dtype.kind == "c":
         values = values + 1j * rng.standard_normal(array.shape)
     return wrap(np.asarray(values, array.dtype), True)
+
+
+# --- old names -------------------------------------------------------------------------------------------------------
+
+
+def _deprecated(name: str, grad_out: float) -> None:
+    warnings.warn(
+        f"`{name}` was part of PyTorch's private API and not meant to be exposed. It is deprecated and kept for old "
+        "programs alone: use gradcheck, or func.jacrev.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    if grad_out != 1.0:
+        raise ValueError(f"Expected grad_out to be 1.0, got {grad_out}: multiply the Jacobian instead")
+
+
+def get_numerical_jacobian(fn, inputs, target=None, eps: float = 1e-3, grad_out: float = 1.0) -> list[Tensor]:
+    """Central differences of the first output of `fn(inputs)` with respect to real tensors; deprecated.
+
+    Args:
+        fn: takes the tuple of inputs.
+        target: the tensors to differentiate with respect to; all inputs that require grad if None.
+
+    Returns:
+        For each target a matrix [elements of the target, elements of the output].
+
+    Raises:
+        ValueError: `grad_out` is not 1.
+    """
+    _deprecated("get_numerical_jacobian", grad_out)
+    wanted = _differentiable(inputs if target is None else target)
+    return [
+        wrap(np.array([row[0].reshape(-1) for row in _numerical(lambda *given: fn(given), inputs, t, eps)]))
+        for t in wanted
+    ]
+
+
+def get_analytical_jacobian(inputs, output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0) -> tuple:
+    """The Jacobian of a real output by backward; deprecated.
+
+    Returns:
+        For each input that requires grad a matrix [elements of the input, elements of the output]; then whether two
+        runs of backward agree within `nondet_tol`, whether gradients have their inputs' shapes, and their dtypes.
+
+    Raises:
+        ValueError: `grad_out` is not 1.
+    """
+    _deprecated("get_analytical_jacobian", grad_out)
+    wanted = _differentiable(inputs)
+    first, second = ([_analytical(output, t) for t in wanted] for _ in range(2))
+    pairs = [(t, g) for t, rows in zip(wanted, first, strict=True) for g in rows]
+    return (
+        [wrap(np.array([g.reshape(-1) for g in rows]).T.copy()) for rows in first],
+        all(np.allclose(a, b, rtol=0, atol=nondet_tol, equal_nan=True) for a, b in zip(first, second, strict=True)),
+        all(g.shape == t._array.shape for t, g in pairs),
+        all(g.dtype == t._array.dtype for t, g in pairs),
+    )

@@ -15,7 +15,7 @@ from pellucid.autograd.views import Kind, move_retain, refresh
 from pellucid.core.dtype import dtype
 from pellucid.core.modes import modes
 from pellucid.core.sites import caller
-from pellucid.core.tensor import Cut, InferenceCounter, Tensor, counter, wrap
+from pellucid.core.tensor import Cut, InferenceCounter, Tensor, counter
 
 __all__ = ["detach"]
 

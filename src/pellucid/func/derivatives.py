@@ -180,8 +180,8 @@ def _mark_arguments(args, argnums):
 def _check_scalar(output) -> None:
     if not isinstance(output, Tensor):
         raise RuntimeError(
-            f"grad_and_value(f)(*args): Expected f(*args) to return a single tensor, got {type(output).__name__}. If it "
-            "returns more, use has_aux=True."
+            f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}. If it returns more than its "
+            "value, use has_aux=True."
         )
     if output.dim() != 0:
         raise RuntimeError(
@@ -316,7 +316,7 @@ def linearize(func, *primals):
         `(output, jvp_fn)`; `jvp_fn(*tangents)` takes a tangent for each primal.
     """
     with enable_grad():
-        marks, given, shape = _all_marked(list(primals), "linearize(f, *primals)")
+        marks, given, _ = _all_marked(list(primals), "linearize(f, *primals)")
         outputs, out_shape = flatten(func(*given))
         _check_tensors(outputs, "linearize(f, *primals)")
         covectors = [F.zeros_as(o.detach()).requires_grad_() for o in outputs]

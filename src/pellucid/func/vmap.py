@@ -9,7 +9,7 @@ import functools
 
 from pellucid.autograd import declaration
 from pellucid.autograd.batching import BatchedTensor, BatchLevel, batch_of, with_batch
-from pellucid.autograd.transforms import below, opened
+from pellucid.autograd.transforms import opened
 from pellucid.core.tensor import Tensor
 from pellucid.func.trees import broadcast_prefix, flatten, unflatten
 

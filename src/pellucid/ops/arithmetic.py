@@ -230,7 +230,7 @@ def no_derivative(name: str) -> RuntimeError:
     return RuntimeError(f"derivative for {name} is not implemented: detach its operands, or use a function that has one")
 
 
-@operator(module=None)
+@operator(module=None, elementwise=True)
 class zeros_as:
     """Zeros of the operand's shape and dtype: the derivative of a step function."""
 

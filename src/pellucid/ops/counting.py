@@ -25,11 +25,25 @@ def _answer(values, inverse, counts, return_inverse: bool, return_counts: bool):
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def _refuse_empty(name: str, array: np.ndarray, dim: int) -> None:
-    if not array.size and array.ndim and array.shape[dim] and 0 in [s for d, s in enumerate(array.shape) if d != dim]:
+def _compared_dim(name: str, array: np.ndarray, dim: int) -> int:
+    """The dimension whose slices are compared, counted from the front.
+
+    Raises:
+        IndexError: there is no such dimension.
+        RuntimeError: the slices are empty.
+    """
+    if not array.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions: {name} needs slices to compare")
+    dim = one_dim(dim, array.ndim)
+    if array.shape.count(0) > 1:
+        raise RuntimeError(
+            f"{name}: Number of zero sized dimensions is more than one, so unique cannot be applied to {list(array.shape)}"
+        )
+    if not array.size and array.shape[dim]:
         raise RuntimeError(
             f"{name}: There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
         )
+    return dim
 
 
 @composite(method=True)
@@ -51,8 +65,7 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
     if dim is None:
         values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, equal_nan=False)
         return _answer(values, inverse.reshape(array.shape), counts, return_inverse, return_counts)
-    dim = one_dim(dim, array.ndim)
-    _refuse_empty("unique_dim", array, dim)
+    dim = _compared_dim("unique_dim", array, dim)
     if not array.size:
         return _answer(array, np.empty(0), np.empty(0), return_inverse, return_counts)
     values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=dim)
@@ -69,17 +82,16 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
     if dim is None:
         rows, shape = array.reshape(-1, 1), array.shape
     else:
-        dim = one_dim(dim, array.ndim)
-        _refuse_empty("unique_consecutive", array, dim)
-        rows = np.moveaxis(array, dim, 0).reshape(array.shape[dim] if array.ndim else 1, -1) if array.size else array
-        shape = (rows.shape[0],)
+        dim = _compared_dim("unique_consecutive", array, dim)
+        rows, shape = np.moveaxis(array, dim, 0), (array.shape[dim],)
+        rows = rows.reshape(shape[0], -1) if array.size else rows
     if not array.size:
         values = array.reshape(-1) if dim is None else array
         return _answer(values, np.empty(shape), np.empty(0), return_inverse, return_counts)
     fresh = np.ones(len(rows), bool)
     fresh[1:] = (rows[1:] != rows[:-1]).any(axis=1)
     starts = np.flatnonzero(fresh)
-    values = array.reshape(-1)[starts] if dim is None or not array.ndim else np.take(array, starts, axis=dim)
+    values = array.reshape(-1)[starts] if dim is None else np.take(array, starts, axis=dim)
     counts = np.diff(np.append(starts, len(rows)))
     return _answer(values, (np.cumsum(fresh) - 1).reshape(shape), counts, return_inverse, return_counts)
 

@@ -100,6 +100,10 @@ class sum_to_size_:
     def vjp_input(F, grad, input_shape):
         return F.expand(grad, input_shape)
 
+    def batch(F, size_of_batch, input, size):
+        lead = (1,) * (input.ndim - 1 - len(size))
+        return F.reshape(F.sum_to_size(input, (size_of_batch, *lead, *size)), (size_of_batch, *size))
+
     def samples(make):
         yield (make(2, 3, 4), (3, 1)), {}
         yield (make(2), ()), {}

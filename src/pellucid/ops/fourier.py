@@ -16,7 +16,7 @@ from pellucid.ops.checks import require_kind, scalar_name
 from pellucid.ops.dims import one_dim
 from pellucid.ops.factories import finished, numpy_of
 
-__all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
+__all__ = ["fftfreq", "fftshift", "floating", "ifftshift", "rfftfreq"]
 
 # The adjoint of a transform is the transform in the other direction with the same factor, which there has this name.
 OTHER_WAY = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -175,7 +175,7 @@ def _resized(input: Tensor, dims: tuple, sizes: list) -> Tensor:
     return T.constant_pad_nd(input, padding, 0) if any(padding) else input
 
 
-def _floating(input: Tensor) -> Tensor:
+def floating(input: Tensor) -> Tensor:
     """The operand, integers as the default float."""
     array = input._array
     if array.dtype.kind in "iub":
@@ -187,7 +187,7 @@ def _floating(input: Tensor) -> Tensor:
 
 def _complex(input: Tensor) -> Tensor:
     """The operand as complex numbers."""
-    input = _floating(input)
+    input = floating(input)
     kind = input._array.dtype
     return input if kind.kind == "c" else input.to(dtype_of(np.result_type(kind, np.complex64)))
 
@@ -204,7 +204,7 @@ def _check_out(name: str, out, kind: str) -> None:
 def _full(name, input, dims, sizes, norm, out, inverse: bool):
     """fft, ifft: all frequencies. The transform of a real signal is computed as one, its inverse as the conjugate of that."""
     _check_out(name, out, "c")
-    input = _resized(_floating(input), dims, sizes)
+    input = _resized(floating(input), dims, sizes)
     if input.is_complex():
         return T.fft_c2c(input, dims, norm, inverse, out=out)
     if inverse:
@@ -219,7 +219,7 @@ def _half(name, input, dims, sizes, norm, out, inverse: bool):
         raise RuntimeError(f"{name} expects a {valued} input tensor, but got {scalar_name(input._array)}")
     _check_out(name, out, "c")
     _at_least_one(name, dims)
-    input = _resized(_floating(input), dims, sizes)
+    input = _resized(floating(input), dims, sizes)
     if inverse:
         return T.conj(T.fft_r2c(input, dims, OTHER_WAY[norm], True), out=out)
     return T.fft_r2c(input, dims, norm, True, out=out)

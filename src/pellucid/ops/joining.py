@@ -31,7 +31,7 @@ def _check_cat(arrays, dim: int) -> int:
     return dim
 
 
-@operator(promote=Promote.SAME, broadcast=False, exact=True, module=None, name="cat", node="CatBackward0")
+@operator(promote=Promote.SAME, broadcast=False, exact=True, linear=True, batching="shift", module=None, name="cat", node="CatBackward0")
 class cat_:
     """The raw form of `cat`."""
 
@@ -88,7 +88,7 @@ def _list_of(tensors, name: str) -> list:
     return tensors
 
 
-@operator(promote=Promote.SAME, broadcast=False, exact=True, module=None, name="stack", node="StackBackward0")
+@operator(promote=Promote.SAME, broadcast=False, exact=True, linear=True, batching="shift", module=None, name="stack", node="StackBackward0")
 class stack_:
     """The raw form of `stack`."""
 
@@ -159,7 +159,7 @@ def _several(tensors, name: str) -> list:
     return tensors
 
 
-@operator(promote=Promote.SAME, broadcast=False, exact=True, module=None, name="block_diag", node="BlockDiagBackward0")
+@operator(promote=Promote.SAME, broadcast=False, exact=True, linear=True, module=None, name="block_diag", node="BlockDiagBackward0")
 class block_diag_:
     """The raw form of `block_diag`, on matrices."""
 

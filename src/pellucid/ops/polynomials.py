@@ -1,8 +1,6 @@
-"""Orthogonal polynomials and two Bessel relatives, by their recurrences and SciPy. Nothing here is differentiable."""
+"""Orthogonal polynomials, by their recurrences. Nothing here is differentiable."""
 
 from __future__ import annotations
-
-import importlib
 
 import numpy as np
 
@@ -69,26 +67,3 @@ _declare("laguerre_polynomial_l", "Laguerre polynomial",
          _three_terms(lambda x: 1 - x, lambda k, x, now, before: ((2 * k + 1 - x) * now - k * before) / (k + 1)))
 _declare("legendre_polynomial_p", "Legendre polynomial",
          _three_terms(lambda x: x, lambda k, x, now, before: ((2 * k + 1) * x * now - k * before) / (k + 1)))
-
-
-@operator(promote=Promote.FLOAT, module="special")
-class airy_ai:
-    """The Airy function Ai.
-
-    input: [*S], real. Returns [*S], integers as the default float. Not differentiable.
-    """
-
-    def forward(xp, input: Array):
-        return importlib.import_module("scipy.special").airy(input)[0].astype(input.dtype)  # slow import
-
-
-@operator(promote=Promote.FLOAT, module="special")
-class spherical_bessel_j0:
-    """Spherical Bessel function of the first kind, order zero: sin(x) / x, and 1 at 0.
-
-    input: [*S], real. Returns [*S], integers as the default float. Not differentiable.
-    """
-
-    def forward(xp, input: Array):
-        value = xp.where(input == 0, 1, xp.sin(input) / xp.where(input == 0, 1, input))
-        return xp.where(xp.isinf(input), 0, value).astype(input.dtype)

@@ -36,7 +36,7 @@ def _inner_sizes(a, b) -> None:
         )
 
 
-@operator(module=None)
+@operator(module=None, linear="each")
 class gram:
     """input^T @ other, all leading dimensions taken as rows: [..., m] and [..., n] give [m, n]."""
 
@@ -76,7 +76,7 @@ def _sum_to(F, grad, shape):
 # --- plain products -------------------------------------------------------------------------------------------------
 
 
-@operator(method=True, exact=True)
+@operator(method=True, exact=True, linear="each")
 class mm:
     """Matrix product.
 
@@ -119,7 +119,7 @@ def _check_batches(a, b) -> None:
     same_dtype(a, b, "expected scalar type {a} but found {b}")
 
 
-@operator(method=True, exact=True)
+@operator(method=True, exact=True, linear="each")
 class bmm:
     """Matrix products of two batches.
 
@@ -158,7 +158,7 @@ def _check_mv(mat, vec) -> None:
         )
 
 
-@operator(method=True, exact=True)
+@operator(method=True, exact=True, linear="each")
 class mv:
     """Matrix times vector.
 
@@ -189,7 +189,7 @@ class mv:
         yield (make(3, 2).T, make(3)), {}
 
 
-@operator(method=True, exact=True)
+@operator(method=True, exact=True, linear="each")
 class dot:
     """Sum of products of two vectors, without conjugation.
 
@@ -260,7 +260,7 @@ def _check_batched(a, b) -> None:
         )
 
 
-@operator(module=None, name="matmul", node="UnsafeViewBackward0", exact=True)
+@operator(module=None, name="matmul", node="UnsafeViewBackward0", exact=True, linear="each")
 class _matmul:
     """Product of matrices or vectors of any rank, batches broadcast. See the public `matmul`."""
 
@@ -386,6 +386,14 @@ class linear:
 
     def vjp_bias(F, grad, bias_shape):
         return _sum_to(F, grad, bias_shape)
+
+    def jvp(F, tangents, input, weight):
+        moved, turned, lifted = tangents
+        made = None if moved is None else F.linear(moved, weight, None if turned is not None else lifted)
+        if turned is not None:
+            part = F.linear(input, turned, lifted)
+            made = part if made is None else made + part
+        return lifted if made is None else made
 
     def batch(F, batched, input, weight, bias):
         if "weight" in batched:

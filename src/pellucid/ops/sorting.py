@@ -11,6 +11,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.kernels import equal_elements
 from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import one_dim, require_elements
 from pellucid.ops.selection import taken, with_indices
@@ -25,6 +26,38 @@ def order(xp, input: np.ndarray, dim: int, descending: bool) -> np.ndarray:
     reverse = (slice(None),) * dim + (slice(None, None, -1),)
     backwards = input[reverse].argsort(axis=dim, kind="stable")
     return (input.shape[dim] - 1 - backwards)[reverse]
+
+
+def _differ(ordered: np.ndarray) -> np.ndarray:
+    """Where an element of sorted rows differs from the one before; one NaN is like another."""
+    here, before = ordered[..., 1:], ordered[..., :-1]
+    return (here != before) & ((here == here) | (before == before))
+
+
+def _ranks(rows: np.ndarray, descending: bool) -> np.ndarray:
+    """The ranks of the elements in their rows, equal for equal elements: [N, size]."""
+    places = order(np, rows, 1, descending)
+    ranks = np.zeros(rows.shape, np.int64)
+    np.put_along_axis(ranks, places[:, 1:], _differ(taken(rows, places, 1)).cumsum(1), 1)
+    return ranks
+
+
+def _named(input: np.ndarray, places: np.ndarray, dim: int, descending: bool, wanted: slice, rule, always=False):
+    """The part `wanted` of an order along a dimension; where equal elements leave a choice, `rule` takes it from the ranks."""
+    ordered = np.moveaxis(taken(input, places, dim), dim, -1)[..., max(wanted.start - 1, 0) : wanted.stop + 1]
+    chosen = np.moveaxis(places, dim, -1)[..., wanted].copy()
+    undecided = always | ~_differ(ordered).all(-1)
+    if undecided.any():
+        chosen[undecided] = rule(_ranks(np.moveaxis(input, dim, -1)[undecided], descending))
+    return np.ascontiguousarray(np.moveaxis(chosen, -1, dim))
+
+
+def unstable_order(xp, input: np.ndarray, dim: int, descending: bool) -> np.ndarray:
+    """As `order`, but equal elements come as PyTorch's sort leaves them where it is not asked to be stable."""
+    places, size = order(xp, input, dim, descending), input.shape[dim]
+    if size <= equal_elements.SHORT:
+        return places
+    return _named(input, places, dim, descending, slice(0, size), equal_elements.order_of_sort)
 
 
 def _distinct(*attributes):
@@ -42,14 +75,14 @@ def _distinct(*attributes):
 class sort_kernel:
     """The sorted elements and where they were."""
 
-    def canonical(input, dim, descending):
-        return one_dim(dim, input.ndim), bool(descending)
+    def canonical(input, dim, descending, stable=True):
+        return one_dim(dim, input.ndim), bool(descending), bool(stable)
 
-    def forward(xp, input: Array, dim: int, descending: bool):
+    def forward(xp, input: Array, dim: int, descending: bool, stable: bool = True):
         require_kind("sort_cpu", input, "fib")
         if not input.ndim:
             return input.copy(), xp.zeros((), np.int64)
-        indices = order(xp, input, dim, descending)
+        indices = (order if stable else unstable_order)(xp, input, dim, descending)
         return taken(input, indices, dim), xp.ascontiguousarray(indices)
 
     def vjp_input(F, grad, indices, input_shape, dim):
@@ -66,25 +99,25 @@ def sort(input, dim: int = -1, descending: bool = False, stable: bool | None = F
         input: [*S], real.
         dim: the dimension to sort along.
         descending: largest first.
-        stable: keep equal elements in their order (here they always are).
+        stable: keep equal elements in their order. Otherwise they come as C++'s sort leaves them, which takes longer here.
 
     Raises:
         IndexError: a dimension that is not there.
         RuntimeError: complex input.
     """
-    return sort_kernel(input, dim, descending, out=out)
+    return sort_kernel(input, dim, descending, stable, out=out)
 
 
 @composite(method=True)
 def argsort(input, dim: int = -1, descending: bool = False, stable: bool = False):
     """The indices that sort the tensor along `dim`; see `sort`. Returns int64."""
-    return sort_kernel(input, dim, descending)[1]
+    return sort_kernel(input, dim, descending, stable)[1]
 
 
 @composite(method=True)
 def msort(input, *, out=None):
     """The tensor sorted along its first dimension."""
-    values = sort_kernel(input, 0, False)[0]
+    values = sort_kernel(input, 0, False, False)[0]
     return values if out is None else out.copy_(values)
 
 
@@ -93,19 +126,26 @@ def msort(input, *, out=None):
 PARTITION = 1000  # from this many elements on the k largest are first set apart, then sorted
 
 
-def _top(xp, input: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray:
-    """Indices of the k largest (or smallest) elements along a dimension, in order."""
+def _top(xp, input: np.ndarray, k: int, dim: int, largest: bool, in_order: bool) -> np.ndarray:
+    """Indices of the k largest (or smallest) elements along a dimension."""
     size = input.shape[dim]
-    if size < PARTITION or 4 * k > size:
-        return xp.take(order(xp, input, dim, largest), xp.arange(k), axis=dim)
-    kept = xp.argpartition(input, size - k if largest else k - 1, axis=dim)
-    kept = xp.take(kept, xp.arange(size - k, size) if largest else xp.arange(k), axis=dim)
-    return taken(kept, order(xp, taken(input, kept, dim), dim, largest), dim)
+    kept = min(k + 1, size)  # one more shows whether the last has an equal that could stand in its place
+    if size < PARTITION or 4 * kept > size:
+        places = xp.take(order(xp, input, dim, largest), xp.arange(kept), axis=dim)
+    else:
+        places = xp.argpartition(input, size - kept if largest else kept - 1, axis=dim)
+        places = xp.take(places, xp.arange(size - kept, size) if largest else xp.arange(kept), axis=dim)
+        places = taken(places, order(xp, taken(input, places, dim), dim, largest), dim)
+
+    def rule(ranks):
+        return equal_elements.first_in_order(ranks, k, in_order)
+
+    return _named(input, places, dim, largest, slice(0, k), rule, always=not in_order)
 
 
 @operator(method=True, **with_indices)
 class topk:
-    """The k largest (or smallest) elements along a dimension, in order, and where they are.
+    """The k largest (or smallest) elements along a dimension, in order (unless `sorted` is False), and where they are.
 
     input: [*S], real. Returns the pair (values, indices), [*S] with size k along `dim`.
     Raises: RuntimeError for a k that is out of range.
@@ -115,6 +155,8 @@ class topk:
         return k, one_dim(dim, input.ndim), bool(largest), bool(sorted)
 
     def forward(xp, input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True):
+        if input.dtype == bool:
+            raise RuntimeError("topk does not support bool dtypes on CPU")
         require_kind("topk_cpu", input, "fi")
         if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
             raise RuntimeError(
@@ -126,7 +168,7 @@ class topk:
         if not k:
             shape = tuple(0 if d == dim else s for d, s in enumerate(input.shape))
             return xp.empty(shape, input.dtype), xp.empty(shape, np.int64)
-        indices = _top(xp, input, k, dim, largest)
+        indices = _top(xp, input, k, dim, largest, sorted)
         return taken(input, indices, dim), indices
 
     def vjp_input(F, grad, indices, input_shape, dim):
@@ -159,7 +201,12 @@ class kthvalue:
             raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: k is {k}")
         if not input.ndim:
             return input.copy(), xp.zeros((), np.int64)
-        return _picked(xp, input, xp.take(order(xp, input, dim, False), [k - 1], axis=dim), dim, keepdim)
+
+        def rule(ranks):
+            return equal_elements.kth_in_order(ranks, k - 1)[:, None]
+
+        indices = _named(input, order(xp, input, dim, False), dim, False, slice(k - 1, k), rule)
+        return _picked(xp, input, indices, dim, keepdim)
 
     def vjp_input(F, grad, indices, input_shape, dim, keepdim):
         return F.place_along(grad, indices, input_shape, dim, keepdim)
@@ -184,10 +231,10 @@ def _middle(xp, input: np.ndarray, dim: int, ignore_nan: bool) -> np.ndarray:
 
 
 def _median(xp, name: str, input: np.ndarray, dim: int, keepdim: bool, ignore_nan: bool):
+    require_elements(name, input, (dim,) if input.ndim else ())
     require_kind(f"{name}_cpu", input, "fi")
     if not input.ndim:
         return input.copy(), xp.zeros((), np.int64)
-    require_elements(name, input, (dim,))
     return _picked(xp, input, _middle(xp, input, dim, ignore_nan), dim, keepdim)
 
 
@@ -278,7 +325,7 @@ def nanmedian(input, dim: int | None = None, keepdim: bool = False, *, out=None)
 
 def _most_frequent(xp, input: np.ndarray, dim: int) -> np.ndarray:
     """Where the most frequent element is last; of several the smallest."""
-    ranks = order(xp, input, dim, False)
+    ranks = unstable_order(xp, input, dim, False)
     ranked = xp.moveaxis(taken(input, ranks, dim), dim, -1)
     places = xp.arange(ranked.shape[-1])
     fresh = xp.ones(ranked.shape, bool)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import importlib
 import math
+from functools import partial
 
 import numpy as np
 
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
+from pellucid.kernels import bessel
 from pellucid.ops.checks import require_kind
 from pellucid.ops.powers import log_of
 
@@ -470,29 +472,28 @@ class zeta:
         yield (make.integers(3, 4, low=2, high=4), make(4, low=0.5)), {}
 
 
-def _without_derivative(name: str, scipy_name: str, purpose: str) -> None:
-    """Declare a function of SciPy that PyTorch does not differentiate either."""
+def _without_derivative(name: str, values, purpose: str) -> None:
+    """Declare a function of one operand that PyTorch does not differentiate either."""
 
     def forward(xp, input: Array):
-        return scipy_special(scipy_name, input)
+        return values(input)
 
     doc = f"{purpose}.\n\ninput: [*S], real. Returns [*S], integers as the default float. Not differentiable.\n"
     operator(**apart)(type(name, (), {"forward": forward, "__doc__": doc, "__qualname__": name}))
 
 
-for _name, _scipy_name, _purpose in (
-    ("bessel_j0", "j0", "Bessel function of the first kind, order zero"),
-    ("bessel_j1", "j1", "Bessel function of the first kind, order one"),
-    ("bessel_y0", "y0", "Bessel function of the second kind, order zero"),
-    ("bessel_y1", "y1", "Bessel function of the second kind, order one"),
-    ("modified_bessel_i0", "i0", "Modified Bessel function of the first kind, order zero"),
-    ("modified_bessel_i1", "i1", "Modified Bessel function of the first kind, order one"),
-    ("modified_bessel_k0", "k0", "Modified Bessel function of the second kind, order zero"),
-    ("modified_bessel_k1", "k1", "Modified Bessel function of the second kind, order one"),
-    ("scaled_modified_bessel_k0", "k0e", "`modified_bessel_k0` scaled by exp(x)"),
-    ("scaled_modified_bessel_k1", "k1e", "`modified_bessel_k1` scaled by exp(x)"),
-):
-    _without_derivative(_name, _scipy_name, _purpose)
+for _order, _text in enumerate(("zero", "one")):
+    for _name, _values, _purpose in (
+        ("bessel_j{}", partial(bessel.first_kind, _order), "Bessel function of the first kind"),
+        ("bessel_y{}", partial(bessel.second_kind, _order), "Bessel function of the second kind"),
+        ("modified_bessel_i{}", partial(scipy_special, f"i{_order}"), "Modified Bessel function of the first kind"),
+        ("modified_bessel_k{}", partial(scipy_special, f"k{_order}"), "Modified Bessel function of the second kind"),
+        ("scaled_modified_bessel_k{}", partial(scipy_special, f"k{_order}e"),
+         "Modified Bessel function of the second kind times exp(x)"),
+    ):  # fmt: skip
+        _without_derivative(_name.format(_order), _values, f"{_purpose}, order {_text}")
+_without_derivative("spherical_bessel_j0", bessel.spherical, "Spherical Bessel function of the first kind, order zero")
+_without_derivative("airy_ai", bessel.airy_ai, "The Airy function Ai")
 
 
 # --- further names ---------------------------------------------------------------------------------------------------

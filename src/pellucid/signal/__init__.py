@@ -1,0 +1,3 @@
+"""`torch.signal`: the names of signal processing."""
+
+from pellucid.signal import windows
