@@ -279,10 +279,10 @@ def _check_fits(op: Operator, target: BatchedTensor, made: BatchedTensor) -> Non
     """Whether a result can be written into a tensor."""
     if made._batched and not target._batched:
         raise RuntimeError(
-            f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
-            f"that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
-            f"over in {op.name}_(). Use out-of-place operators, or make `self` inside of vmap with zeros_like() of a tensor "
-            "that is vmapped over."
+            f"output with shape {shape_text(target._array)} doesn't match the broadcast shape {shape_text(made._value._array)}: "
+            f"vmap: inplace arithmetic(self, *extra_args) is not possible in {op.name}_() because there exists a Tensor `other` in "
+            "extra_args that has more elements than `self`: `other` is vmapped over and `self` is not. Use an out-of-place "
+            "operator, or make `self` inside of vmap, for example with zeros_like() of a tensor that is vmapped over."
         )
     if made._array.shape != target._array.shape:
         raise RuntimeError(

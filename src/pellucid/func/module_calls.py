@@ -48,7 +48,7 @@ def functional_call(
             repeated = set(given) & set(each)
             if repeated:
                 raise ValueError(
-                    f"{sorted(repeated)[0]} appears in multiple dictionaries; behavior of functional call is ambiguous"
+                    f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous"
                 )
             given.update(each)
     places = _places(module)
