@@ -3,6 +3,8 @@
 The public names are those of `torch.autograd`.
 """
 
+from importlib import import_module as _import_module
+
 from pellucid.autograd import graph
 from pellucid.autograd import leaves as _leaves
 from pellucid.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
@@ -38,3 +40,11 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
+
+
+def __getattr__(name: str):
+    if name in ("profiler", "profiler_util"):
+        return _import_module(f"pellucid.autograd.{name}")
+    if name == "_profiler_enabled":
+        return _import_module("pellucid.autograd.profiler")._profiler_enabled
+    raise AttributeError(f"module 'pellucid.autograd' has no attribute {name!r}")

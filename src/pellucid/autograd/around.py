@@ -12,7 +12,7 @@ from enum import Enum
 
 from pellucid.core.modes import modes
 
-__all__ = ["Work", "standing", "surrounded"]
+__all__ = ["Work", "observing", "standing", "surrounded"]
 
 
 class Work(Enum):
@@ -39,16 +39,30 @@ def surrounded(work: Work, subject, arguments: tuple, call):
     return call()
 
 
-class standing:
-    """A block in which `around(work, subject, arguments, call)` stands around calls; it returns what `call()` does."""
+class _Listed:
+    """A block in which something is listed in one of the switches, last. Blocks may end in any order."""
 
-    def __init__(self, around):
-        self.around = around
+    switch: str
+
+    def __init__(self, member):
+        self.member = member
 
     def __enter__(self) -> None:
-        modes.around = (*modes.around, self.around)
+        setattr(modes, self.switch, (*getattr(modes, self.switch), self.member))
         modes.update()
 
     def __exit__(self, *exception) -> None:
-        modes.around = tuple(a for a in modes.around if a is not self.around)
+        setattr(modes, self.switch, tuple(m for m in getattr(modes, self.switch) if m is not self.member))
         modes.update()
+
+
+class standing(_Listed):
+    """A block in which `around(work, subject, arguments, call)` stands around calls; it returns what `call()` does."""
+
+    switch = "around"
+
+
+class observing(_Listed):
+    """A block in which `observer(operator, operands, arguments as used, results)` is called after each operator."""
+
+    switch = "observers"

@@ -281,6 +281,8 @@ def _into(op: Operator, bound, raw, made, out, need: bool):
         if isinstance(target._counter, InferenceCounter) and not modes.inference:
             raise RuntimeError(INFERENCE_WRITE)
     for target, value in zip(targets, made, strict=True):
+        if modes.mutation is not None:
+            modes.mutation.before_write(target)
         if target._array.shape != value._array.shape:
             target._array = value._array.astype(target._array.dtype)
         else:

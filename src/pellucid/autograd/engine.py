@@ -29,7 +29,7 @@ from pellucid.autograd.hooks import (
 from pellucid.autograd.node import MULTI, AccumulateGrad, Node, hooked
 from pellucid.core.modes import modes
 from pellucid.core.quiet import hush, quiet, speak
-from pellucid.core.tensor import Tensor, counter, make, wrap
+from pellucid.core.tensor import Tensor, counter, is_dense, make, wrap
 
 __all__ = ["Task", "call_node", "current_task", "run"]
 
@@ -218,6 +218,7 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
         node, _, kind, edges, apply = following
         following = None
         grad = pending.pop(node, None)
+        task.node = node
         special = watched or (hooked.count and node.extra is not None)
         if special or apply is None:
             grad = _before(task, node, kind, grad, captures, captured, node in owned)
@@ -225,7 +226,6 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
                 continue
         if needed is not None:
             edges = tuple([e if e is not None and e[0] in needed else None for e in edges])
-        task.node = node
         if special:
             outputs = _run_watched(task, node, grad, edges)
         elif grad is None and not node.undefined:
@@ -234,6 +234,8 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
             outputs = node.apply_tensors(grad, edges, keep)
         else:
             outputs = apply(node, grad, edges, keep)  # pyright: ignore[reportOptionalCall]
+        if hooked.count and node.extra is not None and not special:  # registered while the formula ran
+            outputs = _after(task, node, grad, outputs)
         for edge, output in zip(edges if needed is None else node.edges, outputs):  # noqa: B905 (one for each edge)
             if edge is None:
                 continue
@@ -396,7 +398,8 @@ def _own(grad: np.ndarray, leaf: Tensor, owned: bool) -> np.ndarray:
     like = leaf._array
     if grad.dtype is like.dtype and ((owned and grad.ndim < 2) or grad.strides == like.strides):
         return grad if owned else grad.copy()
-    made = np.empty_like(like, dtype=None if leaf._rare.grad_dtype is None else grad.dtype)
+    order = "K" if like.flags.c_contiguous or is_dense(like) else "C"
+    made = np.empty_like(like, dtype=None if leaf._rare.grad_dtype is None else grad.dtype, order=order)
     made[...] = grad
     return made
 

@@ -15,7 +15,7 @@ from pellucid.core.device import CPU, device
 from pellucid.core.dtype import dtype, dtype_of, get_default_dtype
 from pellucid.core.size import Size
 
-__all__ = ["Buffer", "Counter", "Cut", "InferenceCounter", "Number", "Parameter", "Rare", "Tensor", "make", "without_history", "wrap"]
+__all__ = ["Buffer", "Counter", "Cut", "InferenceCounter", "Number", "Parameter", "Rare", "Tensor", "is_dense", "make", "without_history", "wrap"]
 
 
 class Counter:
@@ -443,6 +443,12 @@ def _strides(array: np.ndarray) -> tuple[int, ...]:
             step *= max(size, 1)
         return tuple(reversed(strides))
     return array.strides
+
+
+def is_dense(array: np.ndarray) -> bool:
+    """Whether the elements fill a stretch of memory once, in whatever order of dimensions."""
+    order = sorted(range(array.ndim), key=lambda d: -array.strides[d])
+    return array.transpose(order).flags.c_contiguous
 
 
 def storage_of(array: np.ndarray) -> np.ndarray:
