@@ -115,7 +115,7 @@ class nll_loss_backward:
         if reduction == "mean":
             share = share / share.dtype.type(index.size if weights is None else xp.add.reduce(weights, axis=None))
         if weights is not None:
-            share = share * weights
+            share = xp.where(weights == 0, 0, share * weights)
         whole = xp.zeros(shape, input.dtype)
         if len(shape) == 2:
             whole[xp.arange(shape[0]), index[:, 0]] = share if not share.ndim else share[:, 0]

@@ -67,6 +67,8 @@ class norm_kernel:
         return xp.asarray(_norm(xp, xp.absolute(input), order, dim, keepdim))
 
     def vjp_input(F, grad, input, input_shape, result, order, dim, keepdim):
+        if order == 0:  # a count: its gradient is undefined, not zero, in PyTorch
+            return None
         if math.isinf(order):
             return F.spread_ties(grad, F.abs(input), result, dim, keepdim) * F.sgn(input)
         grad = F.expand_reduced(grad, input_shape, dim, keepdim)

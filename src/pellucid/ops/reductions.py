@@ -382,8 +382,7 @@ class logsumexp:
         return total if keepdim else total.reshape([s for d, s in enumerate(input.shape) if d not in dim])
 
     def vjp_input(F, grad, input, input_shape, result, dim, keepdim):
-        level = F.where(F.isinf(result), 0, result)
-        weights = F.exp(input - F.expand_reduced(level, input_shape, dim, keepdim))
+        weights = F.exp(input - F.expand_reduced(result, input_shape, dim, keepdim))
         return F.expand_reduced(grad, input_shape, dim, keepdim) * weights
 
     samples = reduction()
