@@ -24,7 +24,7 @@ def rows() -> list:
 
 
 def test_the_page_has_its_rows():
-    assert len(rows()) > 150
+    assert len(rows()) > 140
 
 
 @pytest.mark.parametrize(("expression", "at", "value", "gradient"), rows())
