@@ -34,6 +34,7 @@ from pellucid.ops import (
     legacy,
     linear_factors,
     linear_functions,
+    linear_packed,
     linear_solving,
     linear_spectra,
     losses,

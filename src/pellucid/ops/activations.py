@@ -46,7 +46,7 @@ class sigmoid:
 composite(name="expit", module="special")(sigmoid)
 
 
-@operator(module=None)
+@operator(module=None, elementwise=True)
 class sigmoid_backward:
     """Gradient of `sigmoid`, from its result: grad * y * (1 - y)."""
 
@@ -63,7 +63,7 @@ class sigmoid_backward:
         yield (make(3, 4), make(3, 4)), {}
 
 
-@operator(module=None, node="LogSigmoidBackward0")
+@operator(module=None, node="LogSigmoidBackward0", elementwise=True)
 class log_sigmoid:
     """log(sigmoid(x)), without overflow."""
 
@@ -86,7 +86,7 @@ def logsigmoid(input):
 # --- exponential linear units ----------------------------------------------------------------------------------------
 
 
-@operator(module=None, node="EluBackward0")
+@operator(module=None, node="EluBackward0", elementwise=True)
 class elu_kernel:
     """scale * x for positive x, scale * alpha * (exp(input_scale * x) - 1) for the others."""
 
@@ -168,7 +168,7 @@ def error_function(array: np.ndarray) -> np.ndarray:
     return importlib.import_module("scipy.special").erf(array)  # slow import
 
 
-@operator(module=None, node="GeluBackward0")
+@operator(module=None, node="GeluBackward0", elementwise=True)
 class gelu_exact:
     """x times the area under the normal density up to x."""
 
@@ -183,7 +183,7 @@ class gelu_exact:
     samples = unary()
 
 
-@operator(module=None, node="GeluBackward0")
+@operator(module=None, node="GeluBackward0", elementwise=True)
 class gelu_tanh:
     """The approximation of `gelu` by tanh: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))."""
 
@@ -217,7 +217,7 @@ def gelu(input, *, approximate: str = "none"):
     return gelu_exact(input) if approximate == "none" else gelu_tanh(input)
 
 
-@operator(module=None, name="silu", node="SiluBackward0")
+@operator(module=None, name="silu", node="SiluBackward0", elementwise=True)
 class silu_kernel:
     """x * sigmoid(x)."""
 
@@ -238,7 +238,7 @@ def silu(input, inplace: bool = False):
     return run(silu_kernel, input, (), inplace)
 
 
-@operator(module=None, name="mish", node="MishBackward0")
+@operator(module=None, name="mish", node="MishBackward0", elementwise=True)
 class mish_kernel:
     """x * tanh(softplus(x))."""
 
@@ -286,7 +286,7 @@ def softened(xp, input: np.ndarray, beta: float, threshold: float) -> np.ndarray
     return xp.where(scaled > threshold, input, xp.log1p(xp.exp(scaled)) / beta)
 
 
-@operator(module="nn.functional")
+@operator(module="nn.functional", elementwise=True)
 class softplus:
     """log(1 + exp(beta x)) / beta, a smooth relu; x itself where beta x > threshold.
 

@@ -15,7 +15,7 @@ from pellucid.autograd.samples import binary, unary
 from pellucid.ops.checks import require_kind
 
 __all__ = ["add", "addcdiv", "addcmul", "div", "div_", "divide", "floor_divide", "fmod", "lerp", "mul", "multiply",
-           "neg", "negative", "remainder", "rsub", "sub", "subtract", "true_divide"]
+           "neg", "negative", "remainder", "rsub", "sub", "subtract", "true_divide"]  # fmt: skip
 
 arithmetic = {"promote": Promote.SAME, "exact": True, "method": True, "inplace": True}
 ROUNDING = (None, "trunc", "floor")
@@ -55,37 +55,8 @@ class add:
 
 reflected = {"promote": Promote.SAME, "numbers": ("other",), "exact": True, "module": None}
 
-
-@operator(**reflected, ufunc=np.add, node="AddBackward0", dunder=["__radd__"])
-class radd:
-    """What `number + tensor` calls: the tensor stands first, as in PyTorch's graph."""
-
-    def forward(xp, input: Array, other: Array):
-        return xp.add(input, other)
-
-    def vjp_input(F, grad):
-        return grad
-
-    def vjp_other(F, grad):
-        return grad
-
-    samples = binary()
-
-
-@operator(**reflected, ufunc=np.multiply, node="MulBackward0", dunder=["__rmul__"])
-class rmul:
-    """What `number * tensor` calls: the tensor stands first, as in PyTorch's graph."""
-
-    def forward(xp, input: Array, other: Array):
-        return xp.multiply(input, other)
-
-    def vjp_input(F, grad, other):
-        return grad * other
-
-    def vjp_other(F, grad, input):
-        return grad * input
-
-    samples = binary()
+# `number + tensor` and `number * tensor` call these: the tensor stands first, as in PyTorch's graph.
+radd = operator(**reflected, name="radd", ufunc=np.add, node="AddBackward0", dunder=["__radd__"])(add.operator.declaration)
 
 
 def subtracted(xp, input: np.ndarray, other: np.ndarray, alpha) -> np.ndarray:
@@ -156,6 +127,11 @@ class mul:
     samples = binary()
 
 
+rmul = operator(**reflected, name="rmul", ufunc=np.multiply, node="MulBackward0", dunder=["__rmul__"])(
+    mul.operator.declaration
+)
+
+
 @operator(promote=Promote.FLOAT, numbers=True, method=True, inplace=True, ufunc=np.true_divide,
           node="DivBackward0", dunder=["__truediv__", "__div__"], idunder=["__itruediv__", "__idiv__"])  # fmt: skip
 class true_divide:
@@ -217,8 +193,7 @@ class div_rounded:
     def vjp_input(F, grad):
         return F.zeros_as(grad)
 
-    def vjp_other(F, grad):
-        return F.zeros_as(grad)
+    vjp_other = vjp_input
 
     def samples(make):
         yield (make(3, 4), make(4, low=0.5), "floor"), {}
@@ -293,53 +268,44 @@ class floor_divide:
     def vjp_input(F, grad):
         raise no_derivative("floor_divide")
 
-    def vjp_other(F, grad):
-        raise no_derivative("floor_divide")
+    vjp_other = vjp_input
 
 
-@operator(promote=Promote.SAME, numbers=True, method=True, inplace=True, ufunc=np.remainder, dunder=["__mod__"],
-          reflected=["__rmod__"], idunder=["__imod__"])  # fmt: skip
-class remainder:
-    """Remainder of the division rounded down: it has the sign of the divisor.
+def _remainder(name: str, ufunc: np.ufunc, rounding: str, purpose: str, **names):
+    """Declare a remainder: what is left of the division that is rounded in one of two ways."""
 
-    input, other: broadcastable to a common shape, real. Returns the common shape and dtype.
-    Raises: RuntimeError for integers divided by zero, and for complex operands.
-    """
+    @operator(promote=Promote.SAME, method=True, inplace=True, name=name, ufunc=ufunc, **names)
+    class function:
+        __doc__ = f"""{purpose}
 
-    def forward(xp, input: Array, other: Array):
-        require_kind("remainder_cpu", input, "fi")
-        _refuse_zero(other)
-        return xp.remainder(input, other)
+        input, other: broadcastable to a common shape, real. Returns the common shape and dtype.
+        Raises: RuntimeError for integers divided by zero, and for complex operands.
+        """
 
-    def vjp_input(F, grad):
-        return grad
+        def forward(xp, input: Array, other: Array):
+            require_kind(f"{name}_cpu", input, "fi")
+            _refuse_zero(other)
+            return ufunc(input, other)
 
-    def vjp_other(F, grad, input, other):
-        return -grad * F.div_rounded(input, other, "floor")
+        def vjp_input(F, grad):
+            return grad
 
-    samples = binary(low=0.6, high=2.0, low2=0.5, high2=0.59)
+        def vjp_other(F, grad, input, other):
+            return -grad * F.div_rounded(input, other, rounding)
+
+        samples = binary(low=0.6, high=2.0, low2=0.5, high2=0.59)
+
+    return function
 
 
-@operator(promote=Promote.SAME, numbers=("other",), method=True, inplace=True, ufunc=np.fmod)
-class fmod:
-    """Remainder of the division rounded towards zero: it has the sign of the dividend.
-
-    input, other: broadcastable to a common shape, real. Returns the common shape and dtype.
-    Raises: RuntimeError for integers divided by zero, and for complex operands.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        require_kind("fmod_cpu", input, "fi")
-        _refuse_zero(other)
-        return xp.fmod(input, other)
-
-    def vjp_input(F, grad):
-        return grad
-
-    def vjp_other(F, grad, input, other):
-        return -grad * F.div_rounded(input, other, "trunc")
-
-    samples = binary(low=0.6, high=2.0, low2=0.5, high2=0.59)
+remainder = _remainder(
+    "remainder", np.remainder, "floor", "Remainder of the division rounded down: it has the sign of the divisor.",
+    numbers=True, dunder=["__mod__"], reflected=["__rmod__"], idunder=["__imod__"],
+)  # fmt: skip
+fmod = _remainder(
+    "fmod", np.fmod, "trunc", "Remainder of the division rounded towards zero: it has the sign of the dividend.",
+    numbers=("other",),
+)  # fmt: skip
 
 
 @operator(promote=Promote.SAME, exact=True, method=True, inplace=True, ufunc=np.negative, dunder=["__neg__"], alias=["negative"])
@@ -353,8 +319,7 @@ class neg:
     def forward(xp, input: Array):
         if input.dtype.kind == "b":
             raise RuntimeError(
-                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-                "invert a mask, use the "
+                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
                 "`~` or `logical_not()` operator instead."
             )
         return xp.negative(input)
@@ -404,8 +369,7 @@ class addcdiv:
     def forward(xp, input: Array, tensor1: Array, tensor2: Array, *, value=1):
         if tensor1.dtype.kind in "iub":
             raise RuntimeError(
-                "Integer division with addcdiv is no longer supported, and in a future release addcdiv "
-                "will perform a true "
+                "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
                 "division of tensor1 and tensor2. Convert one of them to a floating-point dtype first."
             )
         return input + (tensor1 * tensor1.dtype.type(value)) / tensor2

@@ -119,7 +119,7 @@ Tensor.__ne__ = _equality(ne)
 # --- kinds of numbers ------------------------------------------------------------------------------------------------
 
 
-@operator(method=True, exact=True)
+@operator(method=True, exact=True, elementwise=True)
 class isnan:
     """Whether elements are NaN (for a complex number: one of its parts).
 
@@ -132,7 +132,7 @@ class isnan:
     samples = unary()
 
 
-@operator(method=True, exact=True)
+@operator(method=True, exact=True, elementwise=True)
 class isinf:
     """Whether elements are infinite (for a complex number: one of its parts).
 
@@ -145,7 +145,7 @@ class isinf:
     samples = unary()
 
 
-@operator(method=True, exact=True)
+@operator(method=True, exact=True, elementwise=True)
 class isfinite:
     """Whether elements are neither infinite nor NaN.
 
@@ -158,7 +158,7 @@ class isfinite:
     samples = unary()
 
 
-@operator(method=True, exact=True)
+@operator(method=True, exact=True, elementwise=True)
 class isposinf:
     """Whether elements are plus infinity.
 
@@ -174,7 +174,7 @@ class isposinf:
     samples = unary()
 
 
-@operator(method=True, exact=True)
+@operator(method=True, exact=True, elementwise=True)
 class isneginf:
     """Whether elements are minus infinity.
 
@@ -190,7 +190,7 @@ class isneginf:
     samples = unary()
 
 
-@operator(method=True, exact=True)
+@operator(method=True, exact=True, elementwise=True)
 class isreal:
     """Whether elements have no imaginary part.
 
@@ -203,7 +203,7 @@ class isreal:
     samples = unary()
 
 
-@operator(method=True, exact=True)
+@operator(method=True, exact=True, elementwise=True)
 class signbit:
     """Whether elements have their sign bit set: negative numbers and -0.0.
 
@@ -240,7 +240,7 @@ def _near(xp, input, other, rtol, atol, equal_nan):
     return close | (xp.isfinite(distance) & (distance <= atol + abs(rtol * other)))
 
 
-@operator(method=True, broadcast=True)
+@operator(method=True, broadcast=True, elementwise=True)
 class isclose:
     """Whether |input - other| <= atol + rtol * |other|, element by element; equal infinities are close.
 

@@ -43,7 +43,7 @@ class imag_part:
         yield (make(3, 4) + 1j * make(3, 4),), {}
 
 
-@operator(module=None, holomorphic=False)
+@operator(module=None, holomorphic=False, linear=True)
 class complex_of:
     """Real numbers as complex ones."""
 
@@ -56,7 +56,7 @@ class complex_of:
     samples = unary()
 
 
-@operator(module=None, holomorphic=False)
+@operator(module=None, holomorphic=False, linear=True)
 class imaginary_of:
     """Real numbers times i."""
 
@@ -69,7 +69,7 @@ class imaginary_of:
         return F.imag_copy(grad)
 
 
-@operator(module=None, holomorphic=False)
+@operator(module=None, holomorphic=False, linear=True)
 class real_copy:
     """The real parts, in memory of their own."""
 
@@ -80,7 +80,7 @@ class real_copy:
         return F.complex_of(grad)
 
 
-@operator(module=None, holomorphic=False)
+@operator(module=None, holomorphic=False, linear=True)
 class imag_copy:
     """The imaginary parts, in memory of their own."""
 
@@ -121,7 +121,7 @@ Tensor.real = property(real, _write_real, doc=real.__doc__)
 Tensor.imag = property(imag, _write_imag, doc=imag.__doc__)
 
 
-@operator(holomorphic=False, method=True, inplace=True, exact=True)
+@operator(holomorphic=False, method=True, inplace=True, exact=True, linear=True)
 class conj_physical:
     """The complex conjugate of each element.
 
@@ -137,7 +137,7 @@ class conj_physical:
     samples = unary()
 
 
-@operator(holomorphic=False, name="conj", module=None, exact=True)
+@operator(holomorphic=False, name="conj", module=None, exact=True, linear=True)
 class conj_copy:
     """The complex conjugate; on arrays, reals are their own."""
 

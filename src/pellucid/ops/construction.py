@@ -13,6 +13,7 @@ import numpy as np
 from pellucid.autograd.operator import PUBLIC, composite
 from pellucid.core.device import check_device
 from pellucid.core.dtype import DTYPES, default_complex, dtype_of, get_default_dtype, promote_types
+from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.factories import finished, number_in, numpy_of
 
@@ -322,9 +323,9 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as an array that shares this tensor's memory.
 
     force: detach first, as `tensor.detach().cpu().numpy()` does.
-    Raises: RuntimeError for a tensor that requires grad, TypeError for bfloat16.
+    Raises: RuntimeError for a tensor that requires grad where operations are recorded, TypeError for bfloat16.
     """
-    if not force and self.requires_grad:
+    if not force and modes.grad_enabled and not modes.inference and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self._array.dtype.kind == "V":
         raise TypeError("Got unsupported ScalarType BFloat16: NumPy has no such type. Use tensor.float().numpy().")

@@ -85,7 +85,7 @@ Tensor.is_contiguous = is_contiguous
 # --- copies ----------------------------------------------------------------------------------------------------------
 
 
-@operator(method=True, exact=True, widen=False, holomorphic=False)
+@operator(method=True, exact=True, widen=False, holomorphic=False, linear=True, elementwise=True)
 class clone:
     """A copy, through which gradients pass.
 
@@ -120,7 +120,7 @@ def cast(array: np.ndarray, kind: np.dtype) -> np.ndarray:
     return array.astype(kind)
 
 
-@operator(module=None, name="_to_copy", node="ToCopyBackward0", casts=True, exact=False, widen=False, holomorphic=False)
+@operator(module=None, name="_to_copy", node="ToCopyBackward0", casts=True, exact=False, widen=False, holomorphic=False, elementwise=True)
 class to_copy:
     """A copy in another element type, a NumPy dtype.
 
@@ -361,7 +361,7 @@ def fill_(self: Tensor, value) -> Tensor:
     return inplace(fill_number.operator, self, (value,))
 
 
-@operator(module=None, name="zero", node="ZeroBackward0", fills=True, widen=False)
+@operator(module=None, name="zero", node="ZeroBackward0", fills=True, widen=False, elementwise=True)
 class zero_value:
     """The value that `zero_()` writes."""
 

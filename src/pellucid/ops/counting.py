@@ -1,4 +1,4 @@
-"""Counting values: unique elements, bincount, histograms. Nothing here is differentiable."""
+"""Counting values: unique elements, bincount, histograms. Nothing here has a derivative."""
 
 from __future__ import annotations
 
@@ -7,22 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pellucid.autograd.declaration import NARROW
-from pellucid.autograd.operator import composite
+from pellucid.autograd.operator import Array, composite, operator
+from pellucid.autograd.operator import tensors as F
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import one_dim
 
 __all__ = ["bincount", "histc", "histogram", "unique", "unique_consecutive"]
-
-
-def _answer(values, inverse, counts, return_inverse: bool, return_counts: bool):
-    """The values, and what else was asked for."""
-    found = [wrap(np.ascontiguousarray(values))]
-    if return_inverse:
-        found.append(wrap(np.asarray(inverse, np.int64)))
-    if return_counts:
-        found.append(wrap(np.asarray(counts, np.int64)))
-    return found[0] if len(found) == 1 else tuple(found)
 
 
 def _compared_dim(name: str, array: np.ndarray, dim: int) -> int:
@@ -46,9 +37,65 @@ def _compared_dim(name: str, array: np.ndarray, dim: int) -> int:
     return dim
 
 
+def _declare(name: str, node: str, found) -> None:
+    """Declare the raw form of a search for distinct values, `found(array, dim)`: (values, inverse, counts)."""
+
+    def forward(xp, input: Array, dim: int | None):
+        values, inverse, counts = found(input, dim)
+        return xp.ascontiguousarray(values), xp.asarray(inverse, np.int64), xp.asarray(counts, np.int64)
+
+    def vjp_input(F, grad):
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    members = {"forward": forward, "vjp_input": vjp_input, "__doc__": f"The raw form of {name}.", "__qualname__": name}
+    outputs = ("output", "inverse_indices", "counts")
+    operator(module=None, node=node, outputs=outputs, constant=outputs[1:], exact=True)(type(name, (), members))
+
+
+def _distinct(array: np.ndarray, dim: None):
+    values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, equal_nan=False)
+    return values, inverse.reshape(array.shape), counts
+
+
+def _distinct_slices(array: np.ndarray, dim: int):
+    dim = _compared_dim("unique_dim", array, dim)
+    if not array.size:
+        return array, np.empty(0), np.empty(0)
+    values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=dim)
+    return values, inverse.reshape(-1), counts
+
+
+def _runs(array: np.ndarray, dim: int | None):
+    if dim is None:
+        rows, shape = array.reshape(-1, 1), array.shape
+    else:
+        dim = _compared_dim("unique_consecutive", array, dim)
+        rows, shape = np.moveaxis(array, dim, 0), (array.shape[dim],)
+        rows = rows.reshape(shape[0], -1) if array.size else rows
+    if not array.size:
+        return array.reshape(-1) if dim is None else array, np.empty(shape), np.empty(0)
+    fresh = np.ones(len(rows), bool)
+    fresh[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    starts = np.flatnonzero(fresh)
+    values = array.reshape(-1)[starts] if dim is None else np.take(array, starts, axis=dim)
+    return values, (np.cumsum(fresh) - 1).reshape(shape), np.diff(np.append(starts, len(rows)))
+
+
+_declare("_unique2", "Unique2Backward0", _distinct)
+_declare("unique_dim", "UniqueDimBackward0", _distinct_slices)
+_declare("unique_consecutive", "UniqueConsecutiveBackward0", _runs)
+
+
+def _asked(found, return_inverse: bool, return_counts: bool):
+    """The values, and what else was asked for."""
+    values, inverse, counts = found
+    asked = (values, *((inverse,) if return_inverse else ()), *((counts,) if return_counts else ()))
+    return asked if len(asked) > 1 else values
+
+
 @composite(method=True)
 def unique(input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim=None):
-    """The distinct elements, or the distinct slices along `dim`, in ascending order.
+    """The distinct elements, or the distinct slices along `dim`, in ascending order. They have no derivative.
 
     Args:
         input: [*S].
@@ -59,41 +106,23 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
 
     Returns:
         A tensor, or a tuple of what was asked for.
+
+    Raises:
+        IndexError: a dimension that is not there.
+        RuntimeError: empty slices.
+        NotImplementedError: complex input; backward.
     """
-    array = input._array
-    require_kind("unique", array, "fib")
-    if dim is None:
-        values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, equal_nan=False)
-        return _answer(values, inverse.reshape(array.shape), counts, return_inverse, return_counts)
-    dim = _compared_dim("unique_dim", array, dim)
-    if not array.size:
-        return _answer(array, np.empty(0), np.empty(0), return_inverse, return_counts)
-    values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=dim)
-    return _answer(values, inverse.reshape(-1), counts, return_inverse, return_counts)
+    require_kind("unique", input._array, "fib")
+    return _asked((F._unique2 if dim is None else F.unique_dim)(input, dim), return_inverse, return_counts)
 
 
 @composite(method=True)
 def unique_consecutive(input, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
     """The elements without those that equal the one before them; along `dim` the slices.
 
-    Args and returns as for `unique`, but nothing is sorted.
+    Args, returns and errors as for `unique`, but nothing is sorted.
     """
-    array = input._array
-    if dim is None:
-        rows, shape = array.reshape(-1, 1), array.shape
-    else:
-        dim = _compared_dim("unique_consecutive", array, dim)
-        rows, shape = np.moveaxis(array, dim, 0), (array.shape[dim],)
-        rows = rows.reshape(shape[0], -1) if array.size else rows
-    if not array.size:
-        values = array.reshape(-1) if dim is None else array
-        return _answer(values, np.empty(shape), np.empty(0), return_inverse, return_counts)
-    fresh = np.ones(len(rows), bool)
-    fresh[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    starts = np.flatnonzero(fresh)
-    values = array.reshape(-1)[starts] if dim is None else np.take(array, starts, axis=dim)
-    counts = np.diff(np.append(starts, len(rows)))
-    return _answer(values, (np.cumsum(fresh) - 1).reshape(shape), counts, return_inverse, return_counts)
+    return _asked(F.unique_consecutive(input, dim), return_inverse, return_counts)
 
 
 @composite(method=True)

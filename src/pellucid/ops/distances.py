@@ -215,7 +215,7 @@ class _pdist:
             yield (make(4, 2), p), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class pair_differences:
     """The differences of the rows of input [N, M], each pair once. Returns [N * (N - 1) / 2, M]."""
 
@@ -230,7 +230,7 @@ class pair_differences:
         yield (make(4, 2),), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class pair_differences_backward:
     """The transpose of the differences of all pairs of `count` rows. Returns [count, M]."""
 

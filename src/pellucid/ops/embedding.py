@@ -46,7 +46,7 @@ def _shares(xp, rows, indices, size: int, padding_idx: int, scale_grad_by_freq: 
     return rows
 
 
-@operator(module=None, name="embedding", exact=True)
+@operator(module=None, name="embedding", exact=True, linear=True)
 class _embedding:
     """Rows of a table at given indices. The row `padding_idx` gets no gradient; negative for none.
 
@@ -73,7 +73,7 @@ class _embedding:
         yield (make(3, 5).T, make.integers(4, high=5), -1, False), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class embedding_dense_backward:
     """The gradient of `embedding`'s table: the rows of a gradient added up where their indices say.
 
@@ -245,7 +245,7 @@ def _check_mode(mode: str, scale_grad_by_freq: bool, sparse: bool, per_sample_we
         )
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class sum_bags:
     """Rows added up bag by bag. rows: [n, D]; bags: [n], the bag of each row. Returns [count, D]."""
 

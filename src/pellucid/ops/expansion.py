@@ -83,7 +83,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return expand_(input, other._array.shape)
 
 
-@operator(module=None, name="sum_to_size", node="SumBackward1", exact=True)
+@operator(module=None, name="sum_to_size", node="SumBackward1", exact=True, linear=True)
 class sum_to_size_:
     """The raw form of `sum_to_size`: sizes as one tuple."""
 
@@ -94,7 +94,7 @@ class sum_to_size_:
         return tuple(size)
 
     def forward(xp, input: Array, size: tuple):
-        made = sum_to(input if input.dtype.kind != "b" else input.astype(xp.int64), size)
+        made = sum_to(input if input.dtype.kind not in "biu" else input.astype(xp.int64), size)
         return made.copy() if xp.may_share_memory(made, input) else made
 
     def vjp_input(F, grad, input_shape):

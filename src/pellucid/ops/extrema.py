@@ -130,7 +130,7 @@ def bounded(xp, input, min, max):
     return input if max is None else xp.minimum(input, max)
 
 
-@operator(module=None, exact=True, node="ClampBackward1")
+@operator(module=None, exact=True, node="ClampBackward1", elementwise=True)
 class clamp_number:
     """A floating-point tensor between two numbers."""
 
@@ -145,7 +145,7 @@ class clamp_number:
         yield (make(3, 4), None, 1.0), {}
 
 
-@operator(module=None)
+@operator(module=None, elementwise=True)
 class within:
     """The gradient where `point` lies between two numbers (or on them), else zero."""
 
@@ -303,7 +303,7 @@ class logaddexp2:
     samples = binary()
 
 
-@operator(method=True, inplace=True, broadcast=True)
+@operator(method=True, inplace=True, broadcast=True, elementwise=True)
 class heaviside:
     """The step function: 0 for negative input, 1 for positive, `values` at zero. Not differentiable.
 

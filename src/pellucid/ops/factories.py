@@ -328,11 +328,12 @@ def arange(
     kind = numpy_of(dtype, np.dtype(np.int64) if whole else None)
     if out is not None and dtype is None:
         kind = out._array.dtype
-    if kind.kind in "iu":
+    if kind == np.int64:
         start, end, step = int(start), int(end), int(step)
         count = -((start - end) // step) if step else 0
     else:
         count = math.ceil((end - start) / step)
+        start, step = (int(start), int(step)) if kind.kind in "iu" else (start, step)
     if start == 0 and step == 1 and kind.kind in "if":
         return finished(np.arange(count, dtype=kind), requires_grad, device, out)
     steps = np.arange(count, dtype=np.int64 if kind.kind in "iu" else np.float64)
@@ -551,7 +552,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 # --- complex out of real ---------------------------------------------------------------------------------------------
 
 
-@operator(broadcast=True, holomorphic=False)
+@operator(broadcast=True, holomorphic=False, linear=True)
 class complex:
     """Complex numbers out of their real and imaginary parts.
 

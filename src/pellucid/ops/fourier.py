@@ -26,7 +26,7 @@ INTEGERS = (int, np.integer)
 # --- the three operators ---------------------------------------------------------------------------------------------
 
 
-@operator(module=None, holomorphic=False, widen=False, node="FftC2CBackward0")
+@operator(module=None, holomorphic=False, widen=False, node="FftC2CBackward0", linear=True)
 class fft_c2c:
     """The Fourier transform over `dim`, forward or inverse. input: [*S], complex. Returns [*S]."""
 
@@ -47,7 +47,7 @@ class fft_c2c:
         yield (make(2) + 1j * make(2), (), "forward", False), {}
 
 
-@operator(module=None, holomorphic=False, widen=False, node="FftR2CBackward0")
+@operator(module=None, holomorphic=False, widen=False, node="FftR2CBackward0", linear=True)
 class fft_r2c:
     """The forward transform of a real signal over `dim`.
 
@@ -75,7 +75,7 @@ class fft_r2c:
             yield (make(4, 3), (1, 0), "ortho", onesided), {}
 
 
-@operator(module=None, holomorphic=False, widen=False, node="FftC2RBackward0")
+@operator(module=None, holomorphic=False, widen=False, node="FftC2RBackward0", linear=True)
 class fft_c2r:
     """The real signal of the given size whose one-sided spectrum is the operand: the inverse transform over `dim`.
 
@@ -97,7 +97,7 @@ class fft_c2r:
         yield (make(2, 3, 3) + 1j * make(2, 3, 3), (0, 2), "ortho", 5), {}
 
 
-@operator(module=None, holomorphic=False)
+@operator(module=None, holomorphic=False, linear=True)
 class scaled_pairs:
     """A one-sided spectrum in which the frequencies that stand for two, those from 1 to below size / 2, take a factor."""
 

@@ -18,7 +18,16 @@ from pellucid.ops.accumulation import add_rows, wrapped
 from pellucid.ops.conversion import cast, copy_, fill_
 from pellucid.ops.expansion import expand_
 from pellucid.ops.factories import number_in
-from pellucid.ops.subscripts import FULL, MASKED, check_mask, index_array, index_error, read_index, split_masks
+from pellucid.ops.subscripts import (
+    FULL,
+    MASKED,
+    check_mask,
+    index_array,
+    index_error,
+    last_step,
+    read_index,
+    split_masks,
+)
 
 __all__ = ["assemble", "basic_backward", "index_at", "index_put"]
 
@@ -44,6 +53,9 @@ class _Basic:
     def vjp_input(F, grad, input_shape, key):
         return F.basic_backward(grad, input_shape, key)
 
+    def described(input_shape, key):
+        return last_step(input_shape, key)
+
     def samples(make):
         yield (make(3, 4), (1, ...)), {}
         yield (make(3, 4), (slice(None), slice(1, 3), ...)), {}
@@ -57,7 +69,7 @@ _alias = operator(view=True, module=None, name="basic_alias", node="AliasBackwar
 BY_CLASS = {int: _select, slice: _slice, type(None): _unsqueeze}
 
 
-@operator(module=None, node="SliceBackward0_copy")
+@operator(module=None, node="SliceBackward0_copy", linear=True)
 class basic_backward:
     """Zeros of `input_shape` with the operand in the place that the basic index took."""
 
@@ -73,7 +85,7 @@ class basic_backward:
         yield (make(4), (3, 4), (1, ...)), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class assemble:
     """Zeros of `whole_shape` with the operands in the places that basic indices took: the derivative of several views.
 
@@ -98,7 +110,7 @@ def take_basic(tensor: Tensor, key: tuple) -> Tensor:
     for k in reversed(key):
         if k is not Ellipsis and k != FULL:
             return BY_CLASS[k.__class__](tensor, key)
-    return (_slice if FULL in key else _alias)(tensor, key)
+    return (_slice if key == (FULL, ...) else _alias)(tensor, key)
 
 
 def _is_plain(key: tuple) -> bool:
@@ -131,7 +143,7 @@ def _merged(shape: tuple, dim: int, span: int) -> tuple:
     return (*shape[:dim], count, *shape[dim + span :])
 
 
-@operator(module=None, node="IndexBackward0")
+@operator(module=None, node="IndexBackward0", linear=True)
 class index_at:
     """Slices along one dimension, or along `span` ones taken as one, in the order of an integer tensor; they may repeat.
 
@@ -164,7 +176,7 @@ def _out_of_bounds(error: IndexError, shape: tuple, indices, dim: int) -> IndexE
     return IndexError(str(error))
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class index_at_backward:
     """Zeros of `input_shape` to which the operand is added in the places that `index_at` took."""
 
@@ -215,7 +227,7 @@ def raise_outside(index: np.ndarray, size: int, dim: int, kind: type = IndexErro
         raise kind(f"index {wrong.flat[0]} is out of bounds for dimension {dim} with size {size}")
 
 
-@operator(module=None, node="IndexBackward0")
+@operator(module=None, node="IndexBackward0", linear=True)
 class index:
     """Elements or slices chosen by integer tensors for several dimensions, broadcast against each other.
 
@@ -247,7 +259,7 @@ def _rows_of(grad: np.ndarray, indices, shape: tuple):
     return grad, flat.reshape(-1), dims, rest
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class index_backward:
     """Zeros of `input_shape` to which the operand is added in the places that `index` took."""
 
@@ -349,7 +361,7 @@ class index_put_:
         yield (make(3, 4), [np.array([2, 2]), np.array([1, 1])], make(2), True), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class index_zero:
     """The operand with zeros in the places that indices choose."""
 

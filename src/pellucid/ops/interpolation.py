@@ -39,7 +39,7 @@ def _back(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     return tuple([axis.transpose() for axis in axes])
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class resample:
     """The last dimensions resized as `axes` say: the raw form of every mode, and the transpose of each. For formulas."""
 

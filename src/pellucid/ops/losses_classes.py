@@ -69,7 +69,7 @@ def _in_range(target, index, classes: int) -> None:
         )
 
 
-@operator(module=None, name="nll_loss", fused=True, exact=True)
+@operator(module=None, name="nll_loss", fused=True, exact=True, linear=True)
 class _nll_loss:
     """-input at each target's class, weighted, reduced; "mean" divides by the sum of the weights.
 
@@ -104,7 +104,7 @@ class _nll_loss:
         yield (make(3), make.integers(high=3), None, "mean", -100), {}
 
 
-@operator(module=None, exact=True)
+@operator(module=None, exact=True, linear=True)
 class nll_loss_backward:
     """The gradient of `nll_loss`'s input: minus weight times grad at each target's class, zero elsewhere."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from pellucid.autograd.operator import composite
 from pellucid.autograd.operator import tensors as T
-from pellucid.core.dtype import dtype_of, float32, int64
+from pellucid.core.dtype import float32, int64
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.dims import all_dims
 from pellucid.ops.norms import vector_norm
@@ -35,22 +35,21 @@ def _whole_mask(input: Tensor, mask: Tensor | None) -> Tensor:
             "_input_mask expected broadcastable mask (got mask dimensionality higher than of the input): mask "
             f"{list(mask.shape)}, input {list(input.shape)}"
         )
-    array = mask.expand(input.shape)._array
-    return wrap(array.astype(bool))
+    return wrap(mask.expand(input.shape)._array.astype(bool))
 
 
 def _visible(input: Tensor, mask: Tensor | None, neutral: float, name: str) -> Tensor:
     """The input with `neutral`, the element that changes nothing in the operation `name`, where the mask is false."""
     if mask is None:
         return input
-    mask, kind = _whole_mask(input, mask), input._array.dtype
+    kind = input._array.dtype
     if math.isinf(neutral) and kind.kind in "iub":
         if kind.kind == "b":
             raise NotImplementedError(f"identity of {name} on torch.bool input: convert it to integers")
         neutral = np.iinfo(kind).min if neutral < 0 else np.iinfo(kind).max
     if math.isinf(neutral) and kind.kind == "c" and name != "logsumexp":
         raise TypeError(f"masked {name} requires an input with an order, got {input.dtype}")
-    return T.where(mask, input, wrap(np.asarray(neutral, kind)))
+    return T.where(_whole_mask(input, mask), input, wrap(np.asarray(neutral, kind)))
 
 
 def _cast(result: Tensor, dtype) -> Tensor:
@@ -140,8 +139,10 @@ def logsumexp(visible, dim, keepdim, dtype):
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The vector norm of the elements, of order `ord`; see linalg.vector_norm."""
+    """The vector norm of the elements, of order `ord`; see linalg.vector_norm. AssertionError for a masked minimum of other than floats."""
     neutral = math.inf if ord == -math.inf else 0
+    if neutral and mask is not None and not input.is_floating_point():
+        raise AssertionError(f"masked norm of order -inf: input must be floating point, got {input.dtype}")
     return vector_norm(_visible(input, mask, neutral, "norm"), ord, dim, bool(keepdim), dtype=dtype or input.dtype)
 
 

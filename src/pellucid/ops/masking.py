@@ -96,7 +96,7 @@ Tensor.masked_fill_ = masked_fill_
 # --- selecting -------------------------------------------------------------------------------------------------------
 
 
-@operator(method=True, holomorphic=False, exact=True)
+@operator(method=True, holomorphic=False, exact=True, linear=True)
 class masked_select:
     """The elements at which a mask is true, in row-major order.
 
@@ -118,7 +118,7 @@ class masked_select:
         yield (make(3, 1), make.mask(4)), {}
 
 
-@operator(module=None, holomorphic=False)
+@operator(module=None, holomorphic=False, linear=True)
 class masked_select_backward:
     """Zeros of `input_shape` to which the operand is added where a mask is true."""
 
@@ -145,7 +145,7 @@ def _placed(xp, whole: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.n
     return whole
 
 
-@operator(broadcast=False, holomorphic=False, widen=False, module=None, name="masked_scatter")
+@operator(broadcast=False, holomorphic=False, widen=False, module=None, name="masked_scatter", linear=True)
 class masked_scatter_:
     """The raw form of `masked_scatter`, for an input to which the mask broadcasts."""
 
@@ -168,7 +168,7 @@ class masked_scatter_:
         yield (make(3, 4), make.mask(3, 4), make(12)), {}
 
 
-@operator(module=None, holomorphic=False)
+@operator(module=None, holomorphic=False, linear=True)
 class masked_scatter_backward:
     """The elements of the operand where a mask is true, followed by zeros, in `source_shape`."""
 
@@ -182,7 +182,7 @@ class masked_scatter_backward:
         return F.masked_place(grad, mask, input_shape)
 
 
-@operator(module=None, holomorphic=False)
+@operator(module=None, holomorphic=False, linear=True)
 class masked_place:
     """Zeros of `shape` with the first elements of the operand where a mask is true."""
 

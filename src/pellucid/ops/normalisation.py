@@ -42,7 +42,7 @@ class _Normalised:
 
     def forward(xp, input: Array, weight: Array | None = None, bias: Array | None = None, mean: Index | None = None,
                 rstd: Index | None = None, dims: tuple = ()):  # fmt: skip
-        if weight is not None and weight.size < rstd.size * 4:  # one factor and one term for a channel
+        if weight is not None and 4 * xp.broadcast(rstd, weight).size <= input.size:  # a factor and a term for a channel
             scale = rstd * weight
             made = input * scale
             made += (-mean) * scale if bias is None else bias - mean * scale

@@ -124,7 +124,7 @@ def _folded(xp, grad, dim: int, size: int, before: int, after: int, mode: str):
     return made
 
 
-@operator(module=None, exact=True)
+@operator(module=None, exact=True, linear=True)
 class repeated_padding:
     """The input with its own elements put around it; `mode` says which ones. The raw form, for formulas."""
 
@@ -135,7 +135,7 @@ class repeated_padding:
         return F.repeated_padding_backward(grad, input_shape, padding, mode)
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class repeated_padding_backward:
     """The transpose of padding with the input's own elements: what was repeated is added up. Returns [*size]."""
 

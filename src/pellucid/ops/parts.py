@@ -12,11 +12,10 @@ import numpy as np
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.tensor import Tensor, dim_error, storage_of
 from pellucid.ops.geometry import canonical_dim, sizes_of, strides_of
+from pellucid.ops.subscripts import FULL, to_end
 from pellucid.ops.views import own_geometry
 
 __all__ = ["as_strided", "diagonal", "narrow", "select", "unfold"]
-
-FULL = slice(None)
 
 
 # --- one slice, a range ----------------------------------------------------------------------------------------------
@@ -76,6 +75,9 @@ class narrow_:
 
     def vjp_input(F, grad, input_shape, dim, start, length):
         return F.basic_backward(grad, input_shape, (*(slice(None),) * dim, slice(start, start + length)))
+
+    def described(input_shape, dim, start, length):
+        return {"self_sym_sizes": input_shape, "dim": dim, **to_end(start, start + length, 1)}
 
     def samples(make):
         yield (make(3, 4), 1, 1, 2), {}
@@ -144,7 +146,7 @@ class diagonal:
         yield (make(2, 3, 4), 1, 0, -1), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class diagonal_backward:
     """Zeros of `input_shape` with the operand on a diagonal."""
 
@@ -198,7 +200,7 @@ class unfold:
         yield (make(7), 0, 2, 3), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class unfold_backward:
     """Zeros of `input_shape` to which the windows are added in their places."""
 
@@ -257,7 +259,7 @@ def _positions(geometry) -> np.ndarray:
     return places
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class restride:
     """What lies in memory in the geometry `source` (zero elsewhere, sums where elements share memory), read in `target`.
 

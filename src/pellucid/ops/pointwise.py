@@ -10,183 +10,116 @@ import math
 
 import numpy as np
 
-from pellucid.autograd.operator import Array, Index, Promote, operator
+from pellucid.autograd.operator import Array, Index, operator
 from pellucid.autograd.samples import unary
 from pellucid.ops.checks import require_kind
+from pellucid.ops.families import SMOOTH, no_slope, smooth
 
 __all__ = ["abs", "absolute", "ceil", "deg2rad", "exp", "exp2", "expm1", "fix", "floor", "frac", "log", "log1p",
-           "log2", "log10", "nan_to_num", "rad2deg", "reciprocal", "round", "rsqrt", "sgn", "sign", "sqrt", "trunc"]
+           "log2", "log10", "nan_to_num", "rad2deg", "reciprocal", "round", "rsqrt", "sgn", "sign", "sqrt", "trunc"]  # fmt: skip
 
 LN2, LN10 = math.log(2), math.log(10)
-smooth = {"promote": Promote.FLOAT, "method": True, "inplace": True}
-step = {"exact": True, "method": True, "inplace": True}
+STEP = {"elementwise": True, "exact": True, "method": True, "inplace": True}
+both = ("torch", "special")
+
+# --- exponentials, logarithms, roots ---------------------------------------------------------------------------------
 
 
-@operator(**smooth, ufunc=np.exp, module=("torch", "special"))
-class exp:
-    """e to the power of each element.
-
-    input: [*S]. Returns [*S], integers as the default float. Derivative: the result itself.
-    """
-
-    def forward(xp, input: Array):
-        return xp.exp(input)
-
-    def vjp_input(F, grad, result):
-        return grad * result
-
-    samples = unary()
+@smooth(np.exp, module=both)
+def exp(F, grad, result):
+    """e to the power of each element. Derivative: the result itself."""
+    return grad * result
 
 
-@operator(**smooth, ufunc=np.exp2, module=("torch", "special"))
-class exp2:
-    """2 to the power of each element.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.exp2(input) if input.dtype.kind == "f" else xp.exp(input * input.dtype.type(LN2))
-
-    def vjp_input(F, grad, result):
-        return grad * result * LN2
-
-    samples = unary()
+def _exp2(xp, input: Array):
+    return xp.exp2(input) if input.dtype.kind == "f" else xp.exp(input * input.dtype.type(LN2))
 
 
-@operator(**smooth, ufunc=np.expm1, module=("torch", "special"))
-class expm1:
-    """exp(x) - 1, exact near zero.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.expm1(input)
-
-    def vjp_input(F, grad, result):
-        return grad * (result + 1)
-
-    samples = unary()
+@smooth(_exp2, ufunc=np.exp2, module=both)
+def exp2(F, grad, result):
+    """2 to the power of each element."""
+    return grad * result * LN2
 
 
-@operator(**smooth, ufunc=np.log)
-class log:
-    """Natural logarithm: -inf at zero, NaN for negative reals.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.log(input)
-
-    def vjp_input(F, grad, input):
-        return grad / input
-
-    samples = unary(0.2, 3.0)
+@smooth(np.expm1, module=both)
+def expm1(F, grad, result):
+    """exp(x) - 1, exact near zero."""
+    return grad * (result + 1)
 
 
-@operator(**smooth, ufunc=np.log2)
-class log2:
-    """Logarithm to base 2.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.log2(input)
-
-    def vjp_input(F, grad, input):
-        return grad / (input * LN2)
-
-    samples = unary(0.2, 3.0)
+@smooth(np.log, 0.2, 3.0)
+def log(F, grad, input):
+    """Natural logarithm: -inf at zero, NaN for negative reals."""
+    return grad / input
 
 
-@operator(**smooth, ufunc=np.log10)
-class log10:
-    """Logarithm to base 10.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.log10(input)
-
-    def vjp_input(F, grad, input):
-        return grad / (input * LN10)
-
-    samples = unary(0.2, 3.0)
+@smooth(np.log2, 0.2, 3.0)
+def log2(F, grad, input):
+    """Logarithm to base 2."""
+    return grad / (input * LN2)
 
 
-@operator(**smooth, ufunc=np.log1p, module=("torch", "special"))
-class log1p:
-    """log(1 + x), exact near zero.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.log1p(input)
-
-    def vjp_input(F, grad, input):
-        return grad / (input + 1)
-
-    samples = unary(-0.5, 3.0)
+@smooth(np.log10, 0.2, 3.0)
+def log10(F, grad, input):
+    """Logarithm to base 10."""
+    return grad / (input * LN10)
 
 
-@operator(**smooth, ufunc=np.sqrt)
-class sqrt:
-    """Square root: NaN for negative reals. The derivative at zero is infinite.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.sqrt(input)
-
-    def vjp_input(F, grad, result):
-        return grad / (result * 2)
-
-    samples = unary(0.2, 3.0)
+@smooth(np.log1p, -0.5, 3.0, module=both)
+def log1p(F, grad, input):
+    """log(1 + x), exact near zero."""
+    return grad / (input + 1)
 
 
-@operator(**smooth)
-class rsqrt:
-    """One over the square root.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return 1 / xp.sqrt(input)
-
-    def vjp_input(F, grad, result):
-        return grad * (result * result * result) * -0.5
-
-    samples = unary(0.2, 3.0)
+@smooth(np.sqrt, 0.2, 3.0)
+def sqrt(F, grad, result):
+    """Square root: NaN for negative reals. The derivative at zero is infinite."""
+    return grad / (result * 2)
 
 
-@operator(**smooth, ufunc=np.reciprocal)
-class reciprocal:
-    """One over each element.
+def _rsqrt(xp, input: Array):
+    return 1 / xp.sqrt(input)
 
-    input: [*S]. Returns [*S], integers as the default float.
-    """
 
-    def forward(xp, input: Array):
-        return xp.reciprocal(input)
+@smooth(_rsqrt, 0.2, 3.0)
+def rsqrt(F, grad, result):
+    """One over the square root."""
+    return grad * (result * result * result) * -0.5
 
-    def vjp_input(F, grad, result):
-        return -grad * (result * result)
 
-    samples = unary(0.4, 3.0)
+@smooth(np.reciprocal, 0.4, 3.0)
+def reciprocal(F, grad, result):
+    """One over each element."""
+    return -grad * (result * result)
 
+
+def _unit_of_angle(name: str, purpose: str, factor: float):
+    """Declare a function that converts angles."""
+
+    @operator(**SMOOTH, name=name)
+    class function:
+        __doc__ = f"{purpose}\n\n    input: [*S], real. Returns [*S], integers as the default float.\n    "
+
+        def forward(xp, input: Array):
+            if input.dtype.kind == "c":
+                raise RuntimeError(f"{name} is not supported for complex tensors.")
+            return input * factor
+
+        def vjp_input(F, grad):
+            return grad * factor
+
+        samples = unary()
+
+    return function
+
+
+deg2rad = _unit_of_angle("deg2rad", "Degrees as radians.", math.pi / 180)
+rad2deg = _unit_of_angle("rad2deg", "Radians as degrees.", 180 / math.pi)
 
 # --- signs -----------------------------------------------------------------------------------------------------------
 
 
-@operator(holomorphic=False, exact=True, method=True, inplace=True, ufunc=np.absolute, dunder=["__abs__"],
-          alias=["absolute"])  # fmt: skip
+@operator(**STEP, holomorphic=False, ufunc=np.absolute, dunder=["__abs__"], alias=["absolute"])
 class abs:
     """Absolute value; for complex numbers the modulus, which is real. The derivative at zero counts as zero.
 
@@ -200,10 +133,22 @@ class abs:
     def vjp_input(F, grad, input):
         return grad * F.sgn(input)
 
+    def jvp_input(F, tangent, input):
+        return tangent * F.conj(F.sgn(input))  # its real part
+
     samples = unary()
 
 
-@operator(holomorphic=False, method=True, inplace=True)
+def _across(F, grad, input, unit, kind):
+    """What a change `grad` of a complex number does to its direction `unit`: its part across, over the modulus."""
+    if kind.kind != "c":
+        return F.zeros_as(grad)
+    size = F.abs(input)
+    across = grad - F.real_copy(grad * F.conj(unit)) * unit
+    return F.where(size == 0, 0, across / F.where(size == 0, 1, size))
+
+
+@operator(holomorphic=False, elementwise=True, method=True, inplace=True)
 class sgn:
     """Sign of each element: x / |x|, and 0 at 0. Complex numbers are scaled to modulus one.
 
@@ -218,53 +163,21 @@ class sgn:
         modulus = xp.absolute(input)
         return xp.where(modulus == 0, 0, input / modulus).astype(input.dtype)
 
-    def vjp_input(F, grad, input):
-        return F.sgn_backward(grad, input)
+    def vjp_input(F, grad, input, result, input_dtype):
+        return _across(F, grad, input, result, input_dtype)
+
+    def jvp_input(F, tangent, input, result, input_dtype):
+        return _across(F, tangent, input, result, input_dtype)
 
     samples = unary()
 
 
-@operator(holomorphic=False, module=None)
-class sgn_backward:
-    """Gradient of `sgn`: zero for reals; for complex numbers the part of grad across the direction of "
-    "input, over |input|."""
-
-    def forward(xp, input: Array, point: Array):
-        if point.dtype.kind != "c":
-            return xp.zeros(input.shape, input.dtype)
-        modulus = xp.absolute(point)
-        unit = point / modulus
-        across = input - (input * xp.conj(unit)).real * unit
-        return xp.where(modulus == 0, 0, across / modulus).astype(point.dtype)
-
-    def vjp_input(F, grad, point):
-        return F.sgn_backward(grad, point)
-
-    def vjp_point(F, grad, input, point):
-        return F.sgn_bend(grad, input, point)
-
-
-@operator(holomorphic=False, module=None)
-class sgn_bend:
-    """Second derivative of `sgn` by its operand, contracted with two directions; see `sgn_backward`."""
-
-    def forward(xp, input: Array, first: Array, point: Array):
-        if point.dtype.kind != "c":
-            return xp.zeros(input.shape, input.dtype)
-        modulus = xp.absolute(point)
-        unit = point / modulus
-        along, along_first = (input * xp.conj(unit)).real, (first * xp.conj(unit)).real
-        product = (input * xp.conj(first)).real
-        bend = 3 * along * along_first * unit - along * first - along_first * input - product * unit
-        return xp.where(modulus == 0, 0, bend / modulus**2).astype(point.dtype)
-
-
-@operator(**step, ufunc=np.sign)
+@operator(**STEP, ufunc=np.sign)
 class sign:
     """Sign of each element: -1, 0 or 1. The derivative is zero.
 
     input: [*S], real. Returns [*S] of the same dtype.
-    Raises: RuntimeError for complex input.
+    Raises: NotImplementedError for complex input.
     """
 
     def forward(xp, input: Array):
@@ -274,70 +187,36 @@ class sign:
             )
         return xp.sign(input) if input.dtype.kind != "b" else input.copy()
 
-    def vjp_input(F, grad):
-        return F.zeros_as(grad)
-
+    vjp_input = no_slope
     samples = unary()
 
 
 # --- rounding --------------------------------------------------------------------------------------------------------
 
 
-def rounded(name: str, function, array: np.ndarray) -> np.ndarray:
-    """Apply a rounding function; integers are already whole. NotImplementedError for complex numbers and bools."""
-    require_kind(f"{name}_cpu", array, "fi")
-    return function(array) if array.dtype.kind == "f" else array.copy()
+def _rounding(name: str, ufunc: np.ufunc, purpose: str, **names):
+    """Declare a rounding function: integers are whole already, complex numbers and bools are refused."""
+
+    @operator(**STEP, name=name, ufunc=ufunc, **names)
+    class function:
+        __doc__ = f"{purpose} The derivative is zero.\n\n    input: [*S], real. Returns [*S] of the same dtype.\n    "
+
+        def forward(xp, input: Array):
+            require_kind(f"{name}_cpu", input, "fi")
+            return ufunc(input) if input.dtype.kind == "f" else input.copy()
+
+        vjp_input = no_slope
+        samples = unary()
+
+    return function
 
 
-@operator(**step, ufunc=np.floor)
-class floor:
-    """The largest whole number that is not greater. The derivative is zero.
-
-    input: [*S], real. Returns [*S] of the same dtype.
-    """
-
-    def forward(xp, input: Array):
-        return rounded("floor", xp.floor, input)
-
-    def vjp_input(F, grad):
-        return F.zeros_as(grad)
-
-    samples = unary()
+floor = _rounding("floor", np.floor, "The largest whole number that is not greater.")
+ceil = _rounding("ceil", np.ceil, "The smallest whole number that is not less.")
+trunc = _rounding("trunc", np.trunc, "The whole part, towards zero.", alias=["fix"])
 
 
-@operator(**step, ufunc=np.ceil)
-class ceil:
-    """The smallest whole number that is not less. The derivative is zero.
-
-    input: [*S], real. Returns [*S] of the same dtype.
-    """
-
-    def forward(xp, input: Array):
-        return rounded("ceil", xp.ceil, input)
-
-    def vjp_input(F, grad):
-        return F.zeros_as(grad)
-
-    samples = unary()
-
-
-@operator(**step, ufunc=np.trunc, alias=["fix"])
-class trunc:
-    """The whole part, towards zero. The derivative is zero.
-
-    input: [*S], real. Returns [*S] of the same dtype.
-    """
-
-    def forward(xp, input: Array):
-        return rounded("trunc", xp.trunc, input)
-
-    def vjp_input(F, grad):
-        return F.zeros_as(grad)
-
-    samples = unary()
-
-
-@operator(**step)
+@operator(**STEP)
 class frac:
     """The part behind the point: x - trunc(x), with the sign of x. The derivative is one.
 
@@ -354,7 +233,7 @@ class frac:
     samples = unary(0.1, 0.9)
 
 
-@operator(**step, ufunc=np.rint, module=("torch", "special"))
+@operator(**STEP, ufunc=np.rint, module=both)
 class round:
     """The nearest whole number, halves to even; with `decimals`, that many places behind the point.
 
@@ -362,58 +241,20 @@ class round:
     """
 
     def forward(xp, input: Array, *, decimals: int = 0):
+        require_kind("round_cpu", input, "f" if decimals else "fi")
         if decimals == 0:
-            return rounded("round", xp.rint, input)
-        require_kind("round_cpu", input, "f")
+            return xp.rint(input) if input.dtype.kind == "f" else input.copy()
         ten = input.dtype.type(10.0 ** math.fabs(decimals))
         return xp.rint(input * ten) / ten if decimals > 0 else xp.rint(input / ten) * ten
 
-    def vjp_input(F, grad):
-        return F.zeros_as(grad)
-
+    vjp_input = no_slope
     samples = unary()
 
 
-# --- scaling and repairing -------------------------------------------------------------------------------------------
+# --- repairing and taking apart --------------------------------------------------------------------------------------
 
 
-@operator(**smooth)
-class deg2rad:
-    """Degrees as radians.
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        if input.dtype.kind == "c":
-            raise RuntimeError("deg2rad is not supported for complex tensors.")
-        return input * (math.pi / 180)
-
-    def vjp_input(F, grad):
-        return grad * (math.pi / 180)
-
-    samples = unary()
-
-
-@operator(**smooth)
-class rad2deg:
-    """Radians as degrees.
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        if input.dtype.kind == "c":
-            raise RuntimeError("rad2deg is not supported for complex tensors.")
-        return input * (180 / math.pi)
-
-    def vjp_input(F, grad):
-        return grad * (180 / math.pi)
-
-    samples = unary()
-
-
-@operator(**step)
+@operator(**STEP)
 class nan_to_num:
     """NaN and infinities replaced: NaN by `nan`, infinities by `posinf` and `neginf`, by default the dtype's limits.
 
@@ -431,7 +272,7 @@ class nan_to_num:
     samples = unary()
 
 
-@operator(method=True, outputs=("mantissa", "exponent"), constant=("exponent",), exact=True)
+@operator(method=True, outputs=("mantissa", "exponent"), constant=("exponent",), exact=True, elementwise=True)
 class frexp:
     """Each element as mantissa * 2^exponent, the mantissa in [0.5, 1) or its negative, or zero.
 
@@ -451,7 +292,7 @@ class frexp:
     samples = unary(0.3, 0.45)
 
 
-@operator(module=None)
+@operator(module=None, elementwise=True)
 class times_power_of_two:
     """input * 2^-exponent, exactly."""
 

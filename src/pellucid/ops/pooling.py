@@ -57,7 +57,7 @@ class _max_pool_picked:
         return F._max_pool_backward(grad, other, best, places, size, stride, padding, dilation)
 
 
-@operator(module=None, name="_avg_pool", node="AvgPool2DBackward0", fused=True)
+@operator(module=None, name="_avg_pool", node="AvgPool2DBackward0", fused=True, linear=True)
 class _avg_pool:
     """The mean of each window, over as many last dimensions as `size` has."""
 
@@ -72,7 +72,7 @@ class _avg_pool:
         yield (make(2, 5), (3,), (3,), (2,), (1,), False, None), {}
 
 
-@operator(module=None, name="_avg_pool_backward", node="AvgPool2DBackwardBackward0")
+@operator(module=None, name="_avg_pool_backward", node="AvgPool2DBackwardBackward0", linear=True)
 class _avg_pool_backward:
     """The transpose of `_avg_pool`: each gradient spread evenly over its window; `whole` is the image's spatial shape."""
 

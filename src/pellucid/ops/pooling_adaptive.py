@@ -68,7 +68,7 @@ def _along_each(xp, array, matrices) -> np.ndarray:
     return xp.array(array, order="C")
 
 
-@operator(module=None, name="_adaptive_avg_pool", node="AdaptiveAvgPool2DBackward0", fused=True, exact=True)
+@operator(module=None, name="_adaptive_avg_pool", node="AdaptiveAvgPool2DBackward0", fused=True, exact=True, linear=True)
 class _adaptive_avg_pool:
     """Means of windows that cover the last dimensions evenly, `size` many of them."""
 
@@ -84,7 +84,7 @@ class _adaptive_avg_pool:
         yield (make(2, 5), (4,)), {}
 
 
-@operator(module=None, name="_adaptive_avg_pool_backward", node="AdaptiveAvgPool2DBackwardBackward0", exact=True)
+@operator(module=None, name="_adaptive_avg_pool_backward", node="AdaptiveAvgPool2DBackwardBackward0", exact=True, linear=True)
 class _adaptive_avg_pool_backward:
     """The transpose of `_adaptive_avg_pool`: each gradient spread evenly over its window of an image of that shape."""
 
@@ -96,7 +96,7 @@ class _adaptive_avg_pool_backward:
         return F._adaptive_avg_pool(grad, size)
 
 
-@operator(module=None, name="_image_gather", node="AdaptiveMaxPool2DBackward0", fused=True, exact=True)
+@operator(module=None, name="_image_gather", node="AdaptiveMaxPool2DBackward0", fused=True, exact=True, linear=True)
 class _image_gather:
     """Of each image (the last `count` dimensions) the elements with the numbers `indices`, which count it flattened."""
 
@@ -112,7 +112,7 @@ class _image_gather:
         yield (make(2, 3, 4), make.integers(2, 2, 2, high=12), 2), {}
 
 
-@operator(module=None, name="_image_scatter", node="AdaptiveMaxPool2DBackwardBackward0", exact=True)
+@operator(module=None, name="_image_scatter", node="AdaptiveMaxPool2DBackwardBackward0", exact=True, linear=True)
 class _image_scatter:
     """The transpose of `_image_gather`: gradients added up at their numbers in an image of that shape."""
 

@@ -159,11 +159,10 @@ def square(input, *, out=None):
 
 
 def _wide(value):
-    """A tensor or number in float64 or complex128."""
-    is_complex = value.is_complex() if isinstance(value, Tensor) else isinstance(value, complex)
+    """A tensor in float64 or complex128; a number as it is."""
     if not isinstance(value, Tensor):
         return value
-    return value.to(complex128 if is_complex else float64)
+    return value.to(complex128 if value.is_complex() else float64)
 
 
 def float_power_(input, exponent):

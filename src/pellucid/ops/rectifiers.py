@@ -33,7 +33,7 @@ def in_place_form(function) -> None:
     composite(name=name, module="nn.functional")(form)
 
 
-@operator(module=None)
+@operator(module=None, elementwise=True)
 class pass_above:
     """The gradient where `point` is over the threshold (or NaN), else zero."""
 
@@ -50,7 +50,7 @@ class pass_above:
         yield (make(3, 4), make(3, 4), 0.0), {}
 
 
-@operator(module=None)
+@operator(module=None, elementwise=True)
 class pass_inside:
     """The gradient where `point` lies strictly between two numbers (or is NaN), else zero."""
 
@@ -67,7 +67,7 @@ class pass_inside:
         yield (make(3, 4), make(3, 4), -1.0, 1.0), {}
 
 
-@operator(module=None)
+@operator(module=None, elementwise=True)
 class pass_outside:
     """The gradient where `point` lies outside of two numbers (or is NaN), else zero."""
 
@@ -108,7 +108,7 @@ class slope_below:
 # --- relu ------------------------------------------------------------------------------------------------------------
 
 
-@operator(method=True, inplace=True, exact=True)
+@operator(method=True, inplace=True, exact=True, elementwise=True)
 class relu:
     """max(x, 0) of each element. The derivative at 0 counts as 0.
 
@@ -134,7 +134,7 @@ def functional_relu(input, inplace: bool = False):
     return run(relu, input, (), inplace)
 
 
-@operator(module=None, exact=True, node="HardtanhBackward0")
+@operator(module=None, exact=True, node="HardtanhBackward0", elementwise=True)
 class hardtanh_kernel:
     """Each element between two numbers; the gradient is zero on them and outside."""
 
@@ -170,7 +170,7 @@ def relu6(input, inplace: bool = False):
     return run(hardtanh_kernel, input, (0.0, 6.0), inplace)
 
 
-@operator(module=None, name="leaky_relu", node="LeakyReluBackward0")
+@operator(module=None, name="leaky_relu", node="LeakyReluBackward0", elementwise=True)
 class leaky_kernel:
     """x for positive x, negative_slope * x for the others."""
 
@@ -272,7 +272,7 @@ def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool 
     return functional_rrelu(input, lower, upper, training)
 
 
-@operator(module=None, exact=True, node="ThresholdBackward0")
+@operator(module=None, exact=True, node="ThresholdBackward0", elementwise=True)
 class threshold_kernel:
     """x where it is over the threshold, `value` elsewhere."""
 
@@ -318,7 +318,7 @@ def functional_threshold(input, threshold: float, value: float, inplace: bool = 
 # --- hard forms of smooth functions ----------------------------------------------------------------------------------
 
 
-@operator(module=None, exact=True, node="HardsigmoidBackward0")
+@operator(module=None, exact=True, node="HardsigmoidBackward0", elementwise=True)
 class hardsigmoid_kernel:
     """(x + 3) / 6 between 0 and 1."""
 
@@ -338,7 +338,7 @@ def hardsigmoid(input, inplace: bool = False):
     return run(hardsigmoid_kernel, input, (), inplace)
 
 
-@operator(module=None, node="HardswishBackward0")
+@operator(module=None, node="HardswishBackward0", elementwise=True)
 class hardswish_kernel:
     """x times `hardsigmoid` of x."""
 
@@ -358,7 +358,7 @@ def hardswish(input, inplace: bool = False):
     return run(hardswish_kernel, input, (), inplace)
 
 
-@operator(method=True, exact=True, module=("torch", "nn.functional"))
+@operator(method=True, exact=True, module=("torch", "nn.functional"), elementwise=True)
 class hardshrink:
     """x, but zero where |x| <= lambd.
 
@@ -376,7 +376,7 @@ class hardshrink:
     samples = unary()
 
 
-@operator(module="nn.functional", exact=True)
+@operator(module="nn.functional", exact=True, elementwise=True)
 class softshrink:
     """x moved towards zero by lambd; zero where |x| <= lambd.
 

@@ -39,7 +39,7 @@ def added(xp, input: np.ndarray, dim, keepdim: bool = False):
     return xp.add.reduce(input, axis=dim, keepdims=keepdim)
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class expand_reduced:
     """What a reduction's result (or its gradient) is at each element of the operand: the value, repeated over `dim`.
 
@@ -62,7 +62,7 @@ class expand_reduced:
 # --- sum -------------------------------------------------------------------------------------------------------------
 
 
-@operator(module=None, exact=True, node="SumBackward0")
+@operator(module=None, exact=True, node="SumBackward0", linear=True)
 class sum_all:
     """The sum of all elements."""
 
@@ -82,7 +82,7 @@ class sum_all:
         yield (make(),), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class expand_all:
     """One number, repeated."""
 
@@ -101,7 +101,7 @@ class expand_all:
         yield (make(), (3, 4)), {}
 
 
-@operator(module=None, exact=True, node="SumBackward1")
+@operator(module=None, exact=True, node="SumBackward1", linear=True)
 class sum_dim:
     """The sum over dimensions."""
 
@@ -161,7 +161,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return sum(nan_as_zero(input), dim, keepdim, dtype=dtype, out=out)
 
 
-@operator(module=None)
+@operator(module=None, elementwise=True)
 class nan_as_zero:
     """The operand with zeros in place of NaN."""
 
@@ -186,7 +186,7 @@ def _refuse_whole_numbers(name: str, array: np.ndarray) -> None:
 _TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
 
 
-@operator(module=None, node="MeanBackward0")
+@operator(module=None, node="MeanBackward0", linear=True)
 class mean_all:
     """The mean of all elements."""
 
@@ -205,7 +205,7 @@ class mean_all:
         yield (make(),), {}
 
 
-@operator(module=None, node="MeanBackward1")
+@operator(module=None, node="MeanBackward1", linear=True)
 class mean_dim:
     """The mean over dimensions."""
 
@@ -333,7 +333,7 @@ class fill_diagonal_of:
         yield (make(2, 3), 1.0), {}
 
 
-@operator(module=None, exact=True)
+@operator(module=None, exact=True, linear=True)
 class sum_off_diagonal:
     """The sum of each column of the last two dimensions, the diagonal left out."""
 

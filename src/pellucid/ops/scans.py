@@ -42,7 +42,7 @@ def _samples(make):
 # --- sums and products -----------------------------------------------------------------------------------------------
 
 
-@operator(module=None, exact=True, name="cumsum", node="CumsumBackward0")
+@operator(module=None, exact=True, name="cumsum", node="CumsumBackward0", linear=True)
 class cumsum_kernel:
     """The sum of the elements up to each."""
 
@@ -58,7 +58,7 @@ class cumsum_kernel:
     samples = _samples
 
 
-@operator(module=None, exact=True)
+@operator(module=None, exact=True, linear=True)
 class cumsum_back:
     """The sum of the elements from each on."""
 
@@ -121,7 +121,7 @@ class cumprod_back:
         yield (make(2, 3), make(2, 3)), {}
 
 
-@operator(module=None, exact=True)
+@operator(module=None, exact=True, linear=True)
 class upper_triangle:
     """The last two dimensions with zeros below the diagonal."""
 

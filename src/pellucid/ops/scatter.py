@@ -81,7 +81,7 @@ def _corner(array: np.ndarray, shape: tuple) -> np.ndarray:
 # --- reading -----------------------------------------------------------------------------------------------------------
 
 
-@operator(method=True)
+@operator(method=True, linear=True)
 class gather:
     """The elements of `input` at `index` along one dimension: result[i][j] = input[index[i][j]][j] for dim 0.
 
@@ -109,7 +109,7 @@ class gather:
         yield (make(3), 0, np.array([0, 0, 2, 0])), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class gather_backward:
     """Zeros of `input_shape` with each element added where `gather` took it from."""
 
@@ -171,7 +171,7 @@ def _index_vector(name: str, index: np.ndarray, size: int, dim: int) -> None:
         raise IndexError(f"{name}(): index out of range in self: dimension {dim} has size {size}")
 
 
-@operator(method=True)
+@operator(method=True, linear=True)
 class index_select:
     """The slices of `input` at `index` along one dimension.
 
@@ -196,7 +196,7 @@ class index_select:
         yield (make(3), 0, np.array(1)), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class index_select_backward:
     """Zeros of `input_shape` with each slice added where `index_select` took it from."""
 
@@ -224,7 +224,7 @@ def _added(whole: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -
 # --- writing -----------------------------------------------------------------------------------------------------------
 
 
-@operator(method=True, inplace=True)
+@operator(method=True, inplace=True, linear=True)
 class scatter_add:
     """`input` with each element of `src` added at its index along `dim`.
 
@@ -258,7 +258,7 @@ class scatter_add:
         yield (make(3, 4), 0, make.integers(2, 3, high=3), make(3, 4)), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class into_corner:
     """Zeros of `shape` that begin, along every dimension, with the operand."""
 
@@ -274,7 +274,7 @@ class into_corner:
         yield (make(2, 3), (3, 3)), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class corner_of:
     """The part of the operand that begins every dimension and has `shape`."""
 
@@ -288,7 +288,7 @@ class corner_of:
         yield (make(3, 3), (2, 3)), {}
 
 
-@operator(module=None, name="scatter_src", node="ScatterBackward0")
+@operator(module=None, name="scatter_src", node="ScatterBackward0", linear=True)
 class scatter_src:
     """`input` with each element of `src` written at its index along `dim`; of repeated indices the last wins."""
 
@@ -413,7 +413,7 @@ def _check_slices(name: str, input: np.ndarray, dim: int, index: np.ndarray, sou
     return dim
 
 
-@operator(method=True, inplace=True)
+@operator(method=True, inplace=True, linear=True)
 class index_add:
     """`input` with slices of `source`, times alpha, added at `index` along `dim`; repeated indices add up."""
 
@@ -441,7 +441,7 @@ class index_add:
         yield (make(3), 0, np.array([1, 1]), make(2)), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class reshape_to:
     """A copy in another shape of as many elements."""
 
@@ -455,7 +455,7 @@ class reshape_to:
         yield (make(2, 3), (6,)), {}
 
 
-@operator(method=True, inplace=True)
+@operator(method=True, inplace=True, linear=True)
 class index_copy:
     """`input` with slices of `source` written at `index` along `dim`.
 
@@ -483,7 +483,7 @@ class index_copy:
         yield (make(3, 4), 1, np.array([0, 3, 3]), make(3, 3)), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class kept_slices:
     """The slices whose index does not come again later; zeros for the others."""
 

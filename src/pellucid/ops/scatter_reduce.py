@@ -57,9 +57,8 @@ def _reduced(
     return result
 
 
-@operator(module=None, name="scatter_reduce", node="ScatterReduceBackward0", holomorphic=False)
-class scatter_reduce_:
-    """The raw form of `scatter_reduce`."""
+class _ScatterReduce:
+    """The raw form of `scatter_reduce` and `index_reduce`."""
 
     def canonical(input, dim: int, index, src, reduce: str, include_self: bool = True):
         if reduce not in UFUNCS:
@@ -93,6 +92,34 @@ class scatter_reduce_:
             yield (make.distinct(3, 3), 0, index, make.distinct(2, 3, gap=0.17), reduce, False), {}
 
 
+scatter_reduce_, index_reduce_raw = (
+    operator(module=None, name=name, node=node, holomorphic=False)(_ScatterReduce)
+    for name, node in (("scatter_reduce", "ScatterReduceBackward0"), ("index_reduce", "IndexReduceBackward0"))
+)
+
+
+@operator(module=None, node="Error")
+class single_zeros:
+    """The gradient of a product's factors. It is not differentiated where two factors of one product are zero.
+
+    zeros: for each factor how many of its product are zero.
+    """
+
+    def forward(xp, input: Array, zeros: Index):
+        return input.copy()
+
+    def vjp_input(F, grad, zeros):
+        if (zeros > 1).any():
+            raise RuntimeError(
+                "Double backward is unsupported for src when >1 zeros in src are scattered to the same position in self: "
+                "scatter_reduce and index_reduce with 'prod'"
+            )
+        return grad
+
+    def samples(make):
+        yield (make(3), make.integers(3, high=1)), {}
+
+
 def _total(F, grad, input, dim, index, src, result, reduce, include_self):
     """Sums and means: every element has the same share."""
     if reduce == "mean":
@@ -111,7 +138,7 @@ def _product(F, grad, input, dim, index, src, result, reduce, include_self):
     single = (src == 0) & (count == 1)
     without = F.scatter_reduce(input, dim, index, F.where(single, 1, src), "prod", include_self)
     shared = F.gather(grad * result, dim, index) / F.where(src == 0, 1, src)
-    return for_input, F.where(single, F.gather(grad * without, dim, index), shared)
+    return for_input, F.single_zeros(F.where(single, F.gather(grad * without, dim, index), shared), count)
 
 
 def _extreme(F, grad, input, dim, index, src, result, reduce, include_self):
@@ -198,7 +225,7 @@ def index_reduce(
 ) -> Tensor:
     """`input` with the slices of `source` that fall on one index reduced: "prod", "mean", "amax" or "amin"."""
     dim, places = _as_scatter(input, dim, index, source, reduce)
-    return scatter_reduce_(input, dim, places, source, reduce, include_self)
+    return index_reduce_raw(input, dim, places, source, reduce, include_self)
 
 
 def index_reduce_(
@@ -206,7 +233,7 @@ def index_reduce_(
 ) -> Tensor:
     """In-place form of `index_reduce`."""
     dim, places = _as_scatter(self, dim, index, source, reduce)
-    return inplace(scatter_reduce_.operator, self, (dim, places, source, reduce, include_self))
+    return inplace(index_reduce_raw.operator, self, (dim, places, source, reduce, include_self))
 
 
 Tensor.index_reduce_ = index_reduce_

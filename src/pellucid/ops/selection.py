@@ -32,7 +32,7 @@ def taken(array: np.ndarray, indices: np.ndarray, dim: int) -> np.ndarray:
     return np.take_along_axis(array, indices, dim)
 
 
-@operator(module=None, exact=True)
+@operator(module=None, exact=True, linear=True)
 class take_along:
     """The elements at `indices` along one dimension; without `keepdim` the dimension disappears."""
 
@@ -51,7 +51,7 @@ class take_along:
         yield (make(3, 4), make.integers(4, high=3), 0, False), {}
 
 
-@operator(module=None, exact=True)
+@operator(module=None, exact=True, linear=True)
 class place_along:
     """Zeros of `input_shape`, to which the operand is added at `indices` along one dimension."""
 
@@ -88,7 +88,7 @@ def _ties(xp, point, value, dim, keepdim):
     return same, xp.add.reduce(same, axis=dim, keepdims=True)
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class spread_ties:
     """The gradient of a maximum: repeated over `dim`, divided among the elements that equal it."""
 
@@ -101,7 +101,7 @@ class spread_ties:
         return F.gather_ties(grad, point, value, dim, keepdim)
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class gather_ties:
     """The mean over the elements that equal a maximum: what `spread_ties` is transposed to."""
 

@@ -29,7 +29,7 @@ def _repeat_array(xp, input: np.ndarray, sizes: tuple) -> np.ndarray:
     return whole.reshape([times * size for times, size in zip(sizes, shape, strict=True)]).copy()
 
 
-@operator(module=None, name="repeat")
+@operator(module=None, name="repeat", linear=True)
 class repeat_kernel:
     """The tensor laid side by side `sizes` times along each dimension; further sizes make new dimensions in front.
 
@@ -59,7 +59,7 @@ class repeat_kernel:
         yield (make(2), (0,)), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class repeat_backward:
     """The sum over all the places where `repeat` put each element."""
 
@@ -152,7 +152,7 @@ def _distinct(dims: tuple, ndim: int) -> tuple:
     return found
 
 
-@operator(method=False)
+@operator(method=False, linear=True)
 class flip:
     """The tensor with the order of the elements reversed along each of `dims`."""
 
@@ -190,7 +190,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, (0,))
 
 
-@operator(method=True)
+@operator(method=True, linear=True)
 class roll:
     """The elements moved along `dims` by `shifts` places, those that fall off the end coming in at the front.
 
@@ -249,7 +249,7 @@ def _matrix(name: str, input: np.ndarray) -> None:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
 
 
-@operator(method=True, inplace=True)
+@operator(method=True, inplace=True, linear=True)
 class tril:
     """The lower triangle of each matrix, zeros elsewhere; `diagonal` moves the border up."""
 
@@ -268,7 +268,7 @@ class tril:
         yield (make(2, 3, 3),), {}
 
 
-@operator(method=True, inplace=True)
+@operator(method=True, inplace=True, linear=True)
 class triu:
     """The upper triangle of each matrix, zeros elsewhere; `diagonal` moves the border up."""
 
@@ -286,7 +286,7 @@ class triu:
         yield (make(3, 4), -1), {}
 
 
-@operator(method=True)
+@operator(method=True, linear=True)
 class diag_embed:
     """Matrices whose diagonal is the last dimension of the operand, zeros elsewhere.
 
@@ -329,7 +329,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(input.reshape(-1), offset)
 
 
-@operator(method=True, holomorphic=True)
+@operator(method=True, holomorphic=True, linear=True)
 class trace:
     """The sum of the diagonal of a matrix [n, m]; integers become int64. RuntimeError for other ranks."""
 
@@ -346,7 +346,7 @@ class trace:
         yield (make(2, 4),), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class trace_backward:
     """A 0-d operand on the diagonal of a matrix of `input_shape`."""
 

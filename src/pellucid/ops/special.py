@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import importlib
 import math
-from functools import partial
 
 import numpy as np
 
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
-from pellucid.kernels import bessel
+from pellucid.core.dtype import get_default_dtype
 from pellucid.ops.checks import require_kind
+from pellucid.ops.families import SMOOTH, smooth
 from pellucid.ops.powers import log_of
 
 __all__ = ["digamma", "erf", "erfc", "erfinv", "i0", "igamma", "igammac", "lgamma", "logit", "mvlgamma", "polygamma",
-           "xlogy"]
+           "xlogy"]  # fmt: skip
 
-smooth = {"promote": Promote.FLOAT, "method": True, "inplace": True}
-apart = {"promote": Promote.FLOAT, "module": "special"}
+APART = {"method": False, "inplace": False, "module": "special"}  # PyTorch has these in `special` only
 both = ("torch", "special")
+ROOT_PI, ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
 
 
 def scipy_special(name: str, *arrays: np.ndarray) -> np.ndarray:
@@ -33,157 +33,80 @@ def scipy_special(name: str, *arrays: np.ndarray) -> np.ndarray:
     return np.asarray(getattr(module, name)(*arrays)).astype(arrays[-1].dtype, copy=False)
 
 
+def scipy(name: str):
+    """A forward that is one function of scipy.special."""
+
+    def forward(xp, input: Array):
+        return scipy_special(name, input)
+
+    return forward
+
+
 # --- error function --------------------------------------------------------------------------------------------------
 
 
-@operator(**smooth, module=both)
-class erf:
-    """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return scipy_special("erf", input)
-
-    def vjp_input(F, grad, input):
-        return grad * (F.exp(-(input * input)) * (2 / math.sqrt(math.pi)))
-
-    samples = unary()
+@smooth(scipy("erf"), module=both)
+def erf(F, grad, input):
+    """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x. Real numbers only."""
+    return grad * (F.exp(-(input * input)) * (2 / ROOT_PI))
 
 
-@operator(**smooth, module=both)
-class erfc:
-    """One minus the error function, exact for large x.
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return scipy_special("erfc", input)
-
-    def vjp_input(F, grad, input):
-        return grad * (F.exp(-(input * input)) * (-2 / math.sqrt(math.pi)))
-
-    samples = unary()
+@smooth(scipy("erfc"), module=both)
+def erfc(F, grad, input):
+    """One minus the error function, exact for large x. Real numbers only."""
+    return grad * (F.exp(-(input * input)) * (-2 / ROOT_PI))
 
 
-@operator(**smooth, module=both)
-class erfinv:
-    """The inverse of the error function, on (-1, 1).
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return scipy_special("erfinv", input)
-
-    def vjp_input(F, grad, result):
-        return grad * (F.exp(result * result) * (math.sqrt(math.pi) / 2))
-
-    samples = unary(-0.9, 0.9)
+@smooth(scipy("erfinv"), -0.9, 0.9, module=both)
+def erfinv(F, grad, result):
+    """The inverse of the error function, on (-1, 1)."""
+    return grad * (F.exp(result * result) * (ROOT_PI / 2))
 
 
-@operator(**apart)
-class erfcx:
-    """exp(x^2) * erfc(x), without overflow or underflow.
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return scipy_special("erfcx", input)
-
-    def vjp_input(F, grad, input, result):
-        return grad * (2 * input * result - 2 / math.sqrt(math.pi))
-
-    samples = unary()
+@smooth(scipy("erfcx"), **APART)
+def erfcx(F, grad, input, result):
+    """exp(x^2) * erfc(x), without overflow or underflow. Real numbers only."""
+    return grad * (2 * input * result - 2 / ROOT_PI)
 
 
-@operator(**apart)
-class ndtr:
-    """The area under the standard normal density up to x.
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return scipy_special("ndtr", input)
-
-    def vjp_input(F, grad, input):
-        return grad * (F.exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi)))
-
-    samples = unary()
+@smooth(scipy("ndtr"), **APART)
+def ndtr(F, grad, input):
+    """The area under the standard normal density up to x."""
+    return grad * (F.exp(input * input * -0.5) * (1 / ROOT_2PI))
 
 
-@operator(**apart)
-class ndtri:
-    """The inverse of `ndtr`, on (0, 1).
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return scipy_special("ndtri", input)
-
-    def vjp_input(F, grad, result):
-        return grad * (F.exp(result * result * 0.5) * math.sqrt(2 * math.pi))
-
-    samples = unary(0.1, 0.9)
+@smooth(scipy("ndtri"), 0.1, 0.9, **APART)
+def ndtri(F, grad, result):
+    """The inverse of `ndtr`, on (0, 1)."""
+    return grad * (F.exp(result * result * 0.5) * ROOT_2PI)
 
 
-@operator(**apart)
-class log_ndtr:
-    """The logarithm of `ndtr`, exact for very negative x.
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return scipy_special("log_ndtr", input)
-
-    def vjp_input(F, grad, input):
-        return grad / (F.erfcx(input * -math.sqrt(0.5)) * math.sqrt(math.pi / 2))
-
-    samples = unary()
+@smooth(scipy("log_ndtr"), **APART)
+def log_ndtr(F, grad, input):
+    """The logarithm of `ndtr`, exact for very negative x."""
+    return grad / (F.erfcx(input * -math.sqrt(0.5)) * math.sqrt(math.pi / 2))
 
 
 # --- gamma function --------------------------------------------------------------------------------------------------
 
 
-@operator(**smooth)
-class lgamma:
-    """Logarithm of the absolute value of the gamma function.
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return scipy_special("gammaln", input)
-
-    def vjp_input(F, grad, input):
-        return grad * F.digamma(input)
-
-    samples = unary(0.3, 3.0)
+@smooth(scipy("gammaln"), 0.3, 3.0)
+def lgamma(F, grad, input):
+    """Logarithm of the absolute value of the gamma function. Real numbers only."""
+    return grad * F.digamma(input)
 
 
-@operator(**smooth)
-class digamma:
-    """Derivative of `lgamma`; minus infinity at 0, NaN at negative whole numbers.
+def _digamma(xp, input: Array):
+    value = scipy_special("psi", input)
+    pole = (input < 0) & (input == xp.floor(input))
+    value = xp.where(pole, xp.nan, value)
+    return xp.where(input == 0, xp.copysign(xp.inf, -input), value).astype(input.dtype)
 
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
 
-    def forward(xp, input: Array):
-        value = scipy_special("psi", input)
-        pole = (input < 0) & (input == xp.floor(input))
-        value = xp.where(pole, xp.nan, value)
-        return xp.where(input == 0, xp.copysign(xp.inf, -input), value).astype(input.dtype)
-
-    def vjp_input(F, grad, input):
-        return grad * F.polygamma_of(input, 1)
-
-    samples = unary(0.3, 3.0)
+@smooth(_digamma, 0.3, 3.0)
+def digamma(F, grad, input):
+    """Derivative of `lgamma`; minus infinity at 0, NaN at negative whole numbers."""
+    return grad * F.polygamma_of(input, 1)
 
 
 @operator(promote=Promote.FLOAT, module=None, node="PolygammaBackward0")
@@ -253,62 +176,42 @@ def mvlgamma(input, p: int, *, out=None):
     """
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1: got {p}")
-    if not (input.is_floating_point()):
-        input = input.to(_default())
+    if not input.is_floating_point():
+        input = input.to(get_default_dtype())
     total = sum((lgamma(input - j / 2) for j in range(p)), p * (p - 1) / 4 * math.log(math.pi))
     return total if out is None else out.copy_(total)
 
 
-def _default():
-    from pellucid.core.dtype import get_default_dtype
+def _incomplete(name: str, which: str, scipy_name: str, sign: int):
+    """Declare one of the two regularised incomplete gamma functions, which add up to one."""
 
-    return get_default_dtype()
+    @operator(promote=Promote.FLOAT, method=True, inplace=True, name=name)
+    class function:
+        __doc__ = f"""The regularised {which} incomplete gamma function. Differentiable in `other` only.
 
+        input, other: real, not negative, broadcastable to a common shape. Returns the common shape.
+        """
 
-@operator(promote=Promote.FLOAT, method=True, inplace=True, module="torch")
-class igamma:
-    """The regularised lower incomplete gamma function. Differentiable in `other` only.
+        def forward(xp, input: Array, other: Array):
+            return scipy_special(scipy_name, input, other)
 
-    input, other: real, not negative, broadcastable to a common shape. Returns the common shape.
-    """
+        def vjp_input(F, grad):
+            raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
 
-    def forward(xp, input: Array, other: Array):
-        return scipy_special("gammainc", input, other)
+        def vjp_other(F, grad, input, other):
+            return sign * grad * F.exp((input - 1) * F.log(other) - other - F.lgamma(input))
 
-    def vjp_input(F, grad):
-        raise NotImplementedError("the derivative for 'igamma: input' is not implemented.")
-
-    def vjp_other(F, grad, input, other):
-        return grad * F.exp((input - 1) * F.log(other) - other - F.lgamma(input))
-
-    def samples(make):
-        return ()
+    return function
 
 
-@operator(promote=Promote.FLOAT, method=True, inplace=True, module="torch")
-class igammac:
-    """The regularised upper incomplete gamma function. Differentiable in `other` only.
-
-    input, other: real, not negative, broadcastable to a common shape. Returns the common shape.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        return scipy_special("gammaincc", input, other)
-
-    def vjp_input(F, grad):
-        raise NotImplementedError("the derivative for 'igammac: input' is not implemented.")
-
-    def vjp_other(F, grad, input, other):
-        return -grad * F.exp((input - 1) * F.log(other) - other - F.lgamma(input))
-
-    def samples(make):
-        return ()
+igamma = _incomplete("igamma", "lower", "gammainc", 1)
+igammac = _incomplete("igammac", "upper", "gammaincc", -1)
 
 
 # --- logarithms and entropies ----------------------------------------------------------------------------------------
 
 
-@operator(**smooth, module=both)
+@operator(**SMOOTH, module=both)
 class logit:
     """log(x / (1 - x)), the inverse of sigmoid; with `eps`, x is first clamped to [eps, 1 - eps].
 
@@ -329,127 +232,67 @@ class logit:
     samples = unary(0.1, 0.9)
 
 
-@operator(promote=Promote.FLOAT, numbers=True, method=True, inplace=True, module=both)
-class xlogy:
-    """input * log(other), and 0 where input is 0 (unless other is NaN).
+def _times_log(name: str, purpose: str, log: np.ufunc, shift: int, **names):
+    """Declare input * log(other + shift), which is 0 where input is 0."""
 
-    input, other: broadcastable to a common shape. Returns the common shape, integers as the default float.
-    """
+    @operator(promote=Promote.FLOAT, numbers=True, name=name, **names)
+    class function:
+        __doc__ = f"""{purpose}, and 0 where input is 0 (unless other is NaN).
 
-    def forward(xp, input: Array, other: Array):
-        require_kind("xlogy_cpu", input, "f")
-        return xp.where((input == 0) & ~xp.isnan(other), 0, input * xp.log(other)).astype(input.dtype)
+        input, other: real, broadcastable to a common shape. Returns the common shape, integers as the default float.
+        """
 
-    def vjp_input(F, grad, input, other):
-        return F.where((input == 0) & (other <= 0), 0, grad * log_of(F, other))
+        def forward(xp, input: Array, other: Array):
+            require_kind(f"{name}_cpu", input, "f")
+            return xp.where((input == 0) & ~xp.isnan(other), 0, input * log(other)).astype(input.dtype)
 
-    def vjp_other(F, grad, input, other):
-        return grad * input / other
+        def vjp_input(F, grad, input, other):
+            return F.where((input == 0) & (other <= -shift), 0, grad * log_of(F, other + shift))
 
-    samples = binary(low=0.3, high=2.0)
+        def vjp_other(F, grad, input, other):
+            return F.where((input == 0) & ~F.isnan(other), 0, grad * input / (other + shift))
 
+        samples = binary(low=0.3, high=2.0)
 
-@operator(promote=Promote.FLOAT, numbers=True, module="special")
-class xlog1py:
-    """input * log(1 + other), and 0 where input is 0 (unless other is NaN).
-
-    input, other: broadcastable to a common shape. Returns the common shape, integers as the default float.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        return xp.where((input == 0) & ~xp.isnan(other), 0, input * xp.log1p(other)).astype(input.dtype)
-
-    def vjp_input(F, grad, input, other):
-        return F.where((input == 0) & (other <= -1), 0, grad * log_of(F, other + 1))
-
-    def vjp_other(F, grad, input, other):
-        return F.where((input == 0) & ~F.isnan(other), 0, grad * input / (other + 1))
-
-    samples = binary(low=0.3, high=2.0)
+    return function
 
 
-@operator(**apart)
-class entr:
-    """-x log(x): 0 at 0, minus infinity for negative numbers.
+xlogy = _times_log("xlogy", "input * log(other)", np.log, 0, method=True, inplace=True, module=both)
+xlog1py = _times_log("xlog1py", "input * log(1 + other)", np.log1p, 1, module="special")
 
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
 
-    def forward(xp, input: Array):
-        return scipy_special("entr", input)
-
-    def vjp_input(F, grad, input):
-        return grad * (-F.log(input) - 1)
-
-    samples = unary(0.2, 2.0)
+@smooth(scipy("entr"), 0.2, 2.0, **APART)
+def entr(F, grad, input):
+    """-x log(x): 0 at 0, minus infinity for negative numbers."""
+    return grad * (-F.log(input) - 1)
 
 
 # --- Bessel functions and others -------------------------------------------------------------------------------------
 
 
-@operator(**smooth, module=both)
-class i0:
-    """Modified Bessel function of the first kind, order zero.
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return scipy_special("i0", input)
-
-    def vjp_input(F, grad, input):
-        return grad * F.i1(input)
-
-    samples = unary()
+@smooth(scipy("i0"), module=both)
+def i0(F, grad, input):
+    """Modified Bessel function of the first kind, order zero. Real numbers only."""
+    return grad * F.i1(input)
 
 
-@operator(**apart)
-class i0e:
-    """`i0` scaled by exp(-|x|).
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return scipy_special("i0e", input)
-
-    def vjp_input(F, grad, input, result):
-        return grad * (F.i1e(input) - F.sgn(input) * result)
-
-    samples = unary(0.2, 2.0)
+@smooth(scipy("i0e"), 0.2, 2.0, **APART)
+def i0e(F, grad, input, result):
+    """`i0` scaled by exp(-|x|)."""
+    return grad * (F.i1e(input) - F.sgn(input) * result)
 
 
-@operator(**apart)
-class i1:
-    """Modified Bessel function of the first kind, order one.
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return scipy_special("i1", input)
-
-    def vjp_input(F, grad, input, result):
-        return grad * F.where(input == 0, 0.5, F.i0(input) - result / F.where(input == 0, 1.0, input))
-
-    samples = unary(0.2, 2.0)
+@smooth(scipy("i1"), 0.2, 2.0, **APART)
+def i1(F, grad, input, result):
+    """Modified Bessel function of the first kind, order one."""
+    return grad * F.where(input == 0, 0.5, F.i0(input) - result / F.where(input == 0, 1.0, input))
 
 
-@operator(**apart)
-class i1e:
-    """`i1` scaled by exp(-|x|).
-
-    input: [*S], real. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return scipy_special("i1e", input)
-
-    def vjp_input(F, grad, input, result):
-        slope = F.i0e(input) - result * (F.sgn(input) + 1 / F.where(input == 0, 1.0, input))
-        return grad * F.where(input == 0, 0.5, slope)
-
-    samples = unary(0.2, 2.0)
+@smooth(scipy("i1e"), 0.2, 2.0, **APART)
+def i1e(F, grad, input, result):
+    """`i1` scaled by exp(-|x|)."""
+    slope = F.i0e(input) - result * (F.sgn(input) + 1 / F.where(input == 0, 1.0, input))
+    return grad * F.where(input == 0, 0.5, slope)
 
 
 @operator(promote=Promote.FLOAT, numbers=True, module="special")
@@ -472,28 +315,29 @@ class zeta:
         yield (make.integers(3, 4, low=2, high=4), make(4, low=0.5)), {}
 
 
-def _without_derivative(name: str, values, purpose: str) -> None:
-    """Declare a function of one operand that PyTorch does not differentiate either."""
+def _without_derivative(name: str, scipy_name: str, purpose: str) -> None:
+    """Declare a function of SciPy that PyTorch does not differentiate either."""
 
-    def forward(xp, input: Array):
-        return values(input)
+    @operator(promote=Promote.FLOAT, module="special", name=name)
+    class function:
+        __doc__ = f"{purpose}.\n\n    input: [*S], real. Returns [*S], integers as the default float. Not differentiable.\n    "
+        forward = scipy(scipy_name)
+        samples = unary(0.2, 2.0)
 
-    doc = f"{purpose}.\n\ninput: [*S], real. Returns [*S], integers as the default float. Not differentiable.\n"
-    operator(**apart)(type(name, (), {"forward": forward, "__doc__": doc, "__qualname__": name}))
 
-
-for _order, _text in enumerate(("zero", "one")):
-    for _name, _values, _purpose in (
-        ("bessel_j{}", partial(bessel.first_kind, _order), "Bessel function of the first kind"),
-        ("bessel_y{}", partial(bessel.second_kind, _order), "Bessel function of the second kind"),
-        ("modified_bessel_i{}", partial(scipy_special, f"i{_order}"), "Modified Bessel function of the first kind"),
-        ("modified_bessel_k{}", partial(scipy_special, f"k{_order}"), "Modified Bessel function of the second kind"),
-        ("scaled_modified_bessel_k{}", partial(scipy_special, f"k{_order}e"),
-         "Modified Bessel function of the second kind times exp(x)"),
-    ):  # fmt: skip
-        _without_derivative(_name.format(_order), _values, f"{_purpose}, order {_text}")
-_without_derivative("spherical_bessel_j0", bessel.spherical, "Spherical Bessel function of the first kind, order zero")
-_without_derivative("airy_ai", bessel.airy_ai, "The Airy function Ai")
+for _name, _scipy_name, _purpose in (
+    ("bessel_j0", "j0", "Bessel function of the first kind, order zero"),
+    ("bessel_j1", "j1", "Bessel function of the first kind, order one"),
+    ("bessel_y0", "y0", "Bessel function of the second kind, order zero"),
+    ("bessel_y1", "y1", "Bessel function of the second kind, order one"),
+    ("modified_bessel_i0", "i0", "Modified Bessel function of the first kind, order zero"),
+    ("modified_bessel_i1", "i1", "Modified Bessel function of the first kind, order one"),
+    ("modified_bessel_k0", "k0", "Modified Bessel function of the second kind, order zero"),
+    ("modified_bessel_k1", "k1", "Modified Bessel function of the second kind, order one"),
+    ("scaled_modified_bessel_k0", "k0e", "`modified_bessel_k0` scaled by exp(x)"),
+    ("scaled_modified_bessel_k1", "k1e", "`modified_bessel_k1` scaled by exp(x)"),
+):
+    _without_derivative(_name, _scipy_name, _purpose)
 
 
 # --- further names ---------------------------------------------------------------------------------------------------

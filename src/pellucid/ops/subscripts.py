@@ -12,7 +12,7 @@ import numpy as np
 
 from pellucid.core.tensor import Tensor, wrap
 
-__all__ = ["FULL", "MASKED", "check_mask", "index_array", "index_error", "read_index", "split_masks"]
+__all__ = ["FULL", "MASKED", "check_mask", "index_array", "index_error", "last_step", "read_index", "split_masks", "to_end"]
 
 FULL = slice(None)
 MASKED = object()  # stands for the further dimensions of a mask
@@ -34,6 +34,33 @@ def index_error(error: IndexError, array: np.ndarray, key: tuple) -> IndexError:
             f"too many indices for tensor of dimension {array.ndim}: got {used} for shape {list(array.shape)}"
         )
     return IndexError(text.replace("for axis", "for dimension"))
+
+
+def to_end(start: int | None, stop: int | None, step: int | None) -> dict[str, int]:
+    """A slice as PyTorch's nodes describe it: unsigned, an absent end being the largest integer."""
+    stop = 2**63 - 1 if stop is None else stop
+    return {"start": (start or 0) % 2**64, "end": stop % 2**64, "step": step or 1}
+
+
+def last_step(shape: tuple, key: tuple) -> dict:
+    """How PyTorch's node of the last part of a basic index describes it. PyTorch takes a view for each part."""
+    sizes, dim, described = list(shape), 0, {}
+    for part in key:
+        if part is Ellipsis:
+            dim += len(shape) - sum(k is not None and k is not Ellipsis for k in key)
+        elif part is None:
+            described = {"dim": dim}
+            sizes.insert(dim, 1)
+            dim += 1
+        elif part.__class__ is int:
+            described = {"self_sym_sizes": tuple(sizes), "dim": dim, "index": part % 2**64}
+            del sizes[dim]
+        else:
+            if part != FULL or key == (FULL, ...):  # a lone colon is a step, others are none
+                described = {"self_sym_sizes": tuple(sizes), "dim": dim, **to_end(part.start, part.stop, part.step)}
+            sizes[dim] = len(range(sizes[dim])[part])
+            dim += 1
+    return described
 
 
 def _plain_slice(item: slice) -> slice:

@@ -7,160 +7,74 @@ import math
 import numpy as np
 
 from pellucid.autograd.operator import Array, Promote, operator
-from pellucid.autograd.samples import binary, unary
+from pellucid.autograd.samples import binary
 from pellucid.ops.checks import require_kind
+from pellucid.ops.families import SMOOTH, smooth
 
 __all__ = ["acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh",
-           "atan", "atan2", "atanh", "cos", "cosh", "hypot", "sin", "sinc", "sinh", "tan", "tanh"]
+           "atan", "atan2", "atanh", "cos", "cosh", "hypot", "sin", "sinc", "sinh", "tan", "tanh"]  # fmt: skip
 
-smooth = {"promote": Promote.FLOAT, "method": True, "inplace": True}
-
-
-@operator(**smooth, ufunc=np.sin)
-class sin:
-    """Sine of each element, in radians.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.sin(input)
-
-    def vjp_input(F, grad, input):
-        return grad * F.cos(input)
-
-    samples = unary()
+# --- angles ----------------------------------------------------------------------------------------------------------
 
 
-@operator(**smooth, ufunc=np.cos)
-class cos:
-    """Cosine of each element, in radians.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.cos(input)
-
-    def vjp_input(F, grad, input):
-        return -grad * F.sin(input)
-
-    samples = unary()
+@smooth(np.sin)
+def sin(F, grad, input):
+    """Sine of each element, in radians."""
+    return grad * F.cos(input)
 
 
-@operator(**smooth, ufunc=np.tan)
-class tan:
-    """Tangent of each element, in radians.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.tan(input)
-
-    def vjp_input(F, grad, result):
-        return grad * (1 + result * result)
-
-    samples = unary(-1.2, 1.2)
+@smooth(np.cos)
+def cos(F, grad, input):
+    """Cosine of each element, in radians."""
+    return -grad * F.sin(input)
 
 
-@operator(**smooth, ufunc=np.arcsin, alias=["arcsin"])
-class asin:
-    """Inverse sine, in [-pi/2, pi/2]; NaN outside [-1, 1].
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.arcsin(input)
-
-    def vjp_input(F, grad, input):
-        return grad * F.rsqrt(1 - input * input)
-
-    samples = unary(-0.9, 0.9)
+@smooth(np.tan, -1.2, 1.2)
+def tan(F, grad, result):
+    """Tangent of each element, in radians."""
+    return grad * (1 + result * result)
 
 
-@operator(**smooth, ufunc=np.arccos, alias=["arccos"])
-class acos:
-    """Inverse cosine, in [0, pi]; NaN outside [-1, 1].
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.arccos(input)
-
-    def vjp_input(F, grad, input):
-        return -grad * F.rsqrt(1 - input * input)
-
-    samples = unary(-0.9, 0.9)
+@smooth(np.arcsin, -0.9, 0.9, alias=["arcsin"])
+def asin(F, grad, input):
+    """Inverse sine, in [-pi/2, pi/2]; NaN outside [-1, 1]."""
+    return grad * F.rsqrt(1 - input * input)
 
 
-@operator(**smooth, ufunc=np.arctan, alias=["arctan"])
-class atan:
-    """Inverse tangent, in [-pi/2, pi/2].
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.arctan(input)
-
-    def vjp_input(F, grad, input):
-        return grad / (input * input + 1)
-
-    samples = unary()
+@smooth(np.arccos, -0.9, 0.9, alias=["arccos"])
+def acos(F, grad, input):
+    """Inverse cosine, in [0, pi]; NaN outside [-1, 1]."""
+    return -grad * F.rsqrt(1 - input * input)
 
 
-@operator(**smooth, ufunc=np.sinh)
-class sinh:
-    """Hyperbolic sine.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.sinh(input)
-
-    def vjp_input(F, grad, input):
-        return grad * F.cosh(input)
-
-    samples = unary()
+@smooth(np.arctan, alias=["arctan"])
+def atan(F, grad, input):
+    """Inverse tangent, in [-pi/2, pi/2]."""
+    return grad / (input * input + 1)
 
 
-@operator(**smooth, ufunc=np.cosh)
-class cosh:
-    """Hyperbolic cosine.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.cosh(input)
-
-    def vjp_input(F, grad, input):
-        return grad * F.sinh(input)
-
-    samples = unary()
+# --- hyperbolic functions --------------------------------------------------------------------------------------------
 
 
-@operator(**smooth, ufunc=np.tanh, module=("torch", "nn.functional"))
-class tanh:
-    """Hyperbolic tangent. Derivative: 1 - y^2.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.tanh(input)
-
-    def vjp_input(F, grad, result):
-        return F.tanh_backward(grad, result)
-
-    samples = unary()
+@smooth(np.sinh)
+def sinh(F, grad, input):
+    """Hyperbolic sine."""
+    return grad * F.cosh(input)
 
 
-@operator(module=None)
+@smooth(np.cosh)
+def cosh(F, grad, input):
+    """Hyperbolic cosine."""
+    return grad * F.sinh(input)
+
+
+@smooth(np.tanh, module=("torch", "nn.functional"))
+def tanh(F, grad, result):
+    """Hyperbolic tangent. Derivative: 1 - y^2."""
+    return F.tanh_backward(grad, result)
+
+
+@operator(module=None, elementwise=True)
 class tanh_backward:
     """Gradient of `tanh`, from its result: grad * (1 - y^2)."""
 
@@ -177,56 +91,29 @@ class tanh_backward:
         yield (make(3, 4), make(3, 4)), {}
 
 
-@operator(**smooth, ufunc=np.arcsinh, alias=["arcsinh"])
-class asinh:
-    """Inverse hyperbolic sine.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.arcsinh(input)
-
-    def vjp_input(F, grad, input):
-        return grad * F.rsqrt(input * input + 1)
-
-    samples = unary()
+@smooth(np.arcsinh, alias=["arcsinh"])
+def asinh(F, grad, input):
+    """Inverse hyperbolic sine."""
+    return grad * F.rsqrt(input * input + 1)
 
 
-@operator(**smooth, ufunc=np.arccosh, alias=["arccosh"])
-class acosh:
-    """Inverse hyperbolic cosine; NaN below 1.
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.arccosh(input)
-
-    def vjp_input(F, grad, input):
-        # two roots, not one of x^2 - 1: the branch is right for complex numbers, and large numbers do not overflow
-        return grad * F.rsqrt(input - 1) * F.rsqrt(input + 1)
-
-    samples = unary(1.2, 3.0)
+@smooth(np.arccosh, 1.2, 3.0, alias=["arccosh"])
+def acosh(F, grad, input):
+    """Inverse hyperbolic cosine; NaN below 1."""
+    # two roots, not one of x^2 - 1: the branch is right for complex numbers, and large numbers do not overflow
+    return grad * F.rsqrt(input - 1) * F.rsqrt(input + 1)
 
 
-@operator(**smooth, ufunc=np.arctanh, alias=["arctanh"])
-class atanh:
-    """Inverse hyperbolic tangent; NaN outside [-1, 1].
-
-    input: [*S]. Returns [*S], integers as the default float.
-    """
-
-    def forward(xp, input: Array):
-        return xp.arctanh(input)
-
-    def vjp_input(F, grad, input):
-        return grad / (1 - input * input)
-
-    samples = unary(-0.9, 0.9)
+@smooth(np.arctanh, -0.9, 0.9, alias=["arctanh"])
+def atanh(F, grad, input):
+    """Inverse hyperbolic tangent; NaN outside [-1, 1]."""
+    return grad / (1 - input * input)
 
 
-@operator(**smooth, ufunc=np.arctan2, alias=["arctan2"])
+# --- two operands, and sinc ------------------------------------------------------------------------------------------
+
+
+@operator(**SMOOTH, ufunc=np.arctan2, alias=["arctan2"])
 class atan2:
     """The angle of the point (other, input), in [-pi, pi]: the inverse tangent of input / other, in the right quadrant.
 
@@ -266,23 +153,17 @@ class hypot:
     samples = binary(low=0.3, high=2.0)
 
 
-@operator(**smooth, module=("torch", "special"))
-class sinc:
-    """sin(pi x) / (pi x), and 1 at 0.
+def _sinc(xp, input: Array):
+    angle = input * input.dtype.type(math.pi)
+    return xp.where(input == 0, 1, xp.sin(angle) / angle).astype(input.dtype)
 
-    input: [*S]. Returns [*S], integers as the default float.
-    """
 
-    def forward(xp, input: Array):
-        angle = input * input.dtype.type(math.pi)
-        return xp.where(input == 0, 1, xp.sin(angle) / angle).astype(input.dtype)
-
-    def vjp_input(F, grad, input):
-        angle = input * math.pi
-        slope = grad * ((angle * F.cos(angle) - F.sin(angle)) / angle / input)
-        return F.where(input == 0, 0, slope)
-
-    samples = unary(0.2, 2.0)
+@smooth(_sinc, 0.2, 2.0, module=("torch", "special"))
+def sinc(F, grad, input):
+    """sin(pi x) / (pi x), and 1 at 0."""
+    angle = input * math.pi
+    slope = grad * ((angle * F.cos(angle) - F.sin(angle)) / angle / input)
+    return F.where(input == 0, 0, slope)
 
 
 arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2

@@ -132,7 +132,7 @@ def view(input: Tensor, *size, dtype=None) -> Tensor:
     return view_(input, sizes_of(size, "view"))
 
 
-@operator(module=None, node="UnsafeViewBackward0")
+@operator(module=None, node="UnsafeViewBackward0", linear=True)
 class reshape_copy:
     """`reshape` where no view is possible: a copy."""
 
