@@ -176,7 +176,9 @@ def test_a_tensor_returned_twice_is_one_object():
     x = leaf([1.0, 2.0])
     first, second = twice.apply(x)
     assert first is second
-    assert torch.autograd.gradcheck(lambda x: twice.apply(x)[0], x)
+    for function in (lambda x: twice.apply(x)[0], lambda x: twice.apply(x)[1] ** 2):
+        assert torch.autograd.gradcheck(function, x)
+        assert torch.autograd.gradgradcheck(function, x)
 
 
 def test_numbers_of_an_output_survive_being_saved():

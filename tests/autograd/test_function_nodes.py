@@ -212,7 +212,7 @@ def test_an_intermediate_that_was_detached_may_be_saved_under_hooks():
 
         @staticmethod
         def backward(ctx, g):
-            x, square = ctx.saved_tensors
+            _, square = ctx.saved_tensors
             assert not square.requires_grad
             return 3 * g * square
 

@@ -217,14 +217,14 @@ def test_grad_dtype_is_for_leaves_only():
 
 
 def test_grad_dtype_must_be_a_dtype_or_none():
-    with pytest.raises(RuntimeError, match="grad_dtype must be a torch.dtype or None, but got int"):
+    with pytest.raises(RuntimeError, match=r"grad_dtype must be a torch\.dtype or None, but got int"):
         leaf([1.0]).grad_dtype = 3
 
 
 def test_grad_dtype_cannot_change_under_a_gradient():
     x = leaf([1.0], dtype=torch.float32)
     (x * 2).backward()
-    with pytest.raises(RuntimeError, match="Cannot set grad_dtype to .* because there is already a gradient with"):
+    with pytest.raises(RuntimeError, match=r"Cannot set grad_dtype to .* because there is already a gradient with"):
         x.grad_dtype = torch.float16
     x.grad_dtype = torch.float32
     x.grad = None

@@ -148,8 +148,33 @@ def test_equal_operands_share_the_gradient():
     assert close(y.grad, [5.5])
 
 
-def test_a_nan_takes_the_gradient_of_max():
-    assert close(gradient(lambda x: x.max(), 1.0, NAN, NAN), [0.0, 0.5, 0.5])
+WITH_NAN = {
+    "max": (lambda x: x.max(), [1.0, NAN, NAN], [0.0, 0.5, 0.5]),
+    "min": (lambda x: x.min(), [1.0, NAN, NAN], [0.0, 0.5, 0.5]),
+    "median": (lambda x: x.median(), [1.0, NAN, NAN], [0.0, 0.5, 0.5]),
+    "nanmedian": (lambda x: x.nanmedian(), [1.0, NAN, 1.0], [0.5, 0.0, 0.5]),
+    "nanmedian of nothing": (lambda x: x.nanmedian(), [NAN, NAN], [0.5, 0.5]),
+}
+
+
+@pytest.mark.parametrize("name", WITH_NAN)
+def test_nans_share_the_gradient(name):
+    function, values, expected = WITH_NAN[name]
+    assert close(gradient(function, values), expected)
+
+
+SPOILT = {
+    "amax": (lambda x: x.amax(1), [[NAN, NAN], [0.0, 1.0]]),
+    "amin": (lambda x: x.amin(1), [[NAN, NAN], [1.0, 0.0]]),
+    "aminmax": (lambda x: x.aminmax(dim=1)[0], [[NAN, NAN], [1.0, 0.0]]),
+    "infinity norm": (lambda x: torch.linalg.vector_norm(x, INF, dim=1), [[0.0, 0.0], [0.0, 1.0]]),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_nan_spoils_the_gradient_of_its_slice(name):
+    function, expected = SPOILT[name]
+    assert close(gradient(function, [1.0, NAN], [2.0, 3.0]), expected)
 
 
 SCATTERED = {

@@ -53,6 +53,15 @@ ATTRIBUTES = {
     "transpose": (lambda x: x.transpose(0, 1), "_saved_dim1", 1),
     "permute": (lambda x: x.permute(1, 0), "_saved_dims", (1, 0)),
     "select": (lambda x: x.select(0, 1), "_saved_index", 1),
+    "narrow": (lambda x: x.narrow(0, 1, 1), "_saved_end", 2),
+    "[1:]": (lambda x: x[1:], "_saved_start", 1),
+    "[1:] without end": (lambda x: x[1:], "_saved_end", 2**63 - 1),
+    "[:, :1]": (lambda x: x[:, :1], "_saved_dim", 1),
+    "[1, ::2]": (lambda x: x[1, ::2], "_saved_step", 2),
+    "[1:, :1] of the shape": (lambda x: x[1:, :1], "_saved_self_sym_sizes", (1, 2)),
+    "[None, 1:]": (lambda x: x[None, 1:], "_saved_dim", 1),
+    "[..., -1]": (lambda x: x[..., -1], "_saved_index", 2**64 - 1),
+    "[:, None]": (lambda x: x[:, None], "_saved_dim", 1),
     "diagonal": (lambda x: x.diagonal(), "_saved_dim2", 1),
     "as_strided": (lambda x: x.as_strided((3,), (1,)), "_saved_size", (3,)),
     "unfold": (lambda x: x.unfold(0, 2, 1), "_saved_step", 1),
@@ -86,6 +95,20 @@ def test_a_node_gives_the_attributes_of_its_operation(name):
     compute, attribute, expected = ATTRIBUTES[name]
     value = getattr(compute(leaf([[1.0, 2.0], [3.0, 4.0]])).grad_fn, attribute)
     assert value == expected
+
+
+@pytest.mark.parametrize(
+    ("compute", "names"),
+    [
+        (lambda x: x.exp(), {"_saved_result"}),
+        (lambda x: x * x, {"_saved_self", "_saved_other"}),
+        (lambda x: x[1:], {f"_saved_{n}" for n in ("dim", "end", "self_sym_sizes", "start", "step")}),
+        (lambda x: x[:, :], set()),
+    ],
+    ids=["exp", "mul", "slice", "alias"],
+)
+def test_a_node_lists_what_it_saved(compute, names):
+    assert {name for name in dir(compute(leaf([[1.0], [2.0]])).grad_fn) if name.startswith("_saved_")} == names
 
 
 def test_a_weight_that_was_saved():

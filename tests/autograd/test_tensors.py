@@ -5,6 +5,7 @@ import math
 import pickle
 import warnings
 
+import numpy as np
 import pytest
 from library import close, const, leaf, torch
 
@@ -129,6 +130,15 @@ def test_numpy_refuses_a_tensor_that_requires_grad():
     assert x.numpy(force=True).tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode], ids=["no_grad", "inference_mode"])
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 1], ids=["leaf", "non-leaf"])
+def test_numpy_gives_the_values_where_nothing_is_recorded(make, mode):
+    x = make(leaf([1.0, 2.0]))
+    with mode():
+        assert x.numpy().tolist() == [1.0, 2.0]
+        assert np.asarray(x).tolist() == [1.0, 2.0]
+
+
 def test_numpy_shares_memory():
     x = const([1.0, 2.0])
     x.numpy()[0] = 9.0
@@ -190,6 +200,42 @@ def test_conversion_to_the_type_of_another():
     assert x.to(const([1.0])).dtype is torch.float64
 
 
+LEGACY = {
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+    "LongTensor": "int64",
+    "IntTensor": "int32",
+    "ShortTensor": "int16",
+    "CharTensor": "int8",
+    "ByteTensor": "uint8",
+    "BoolTensor": "bool",
+}
+
+
+@pytest.mark.parametrize("name", LEGACY)
+def test_the_old_names_of_tensor_types(name):
+    legacy, dtype = getattr(torch, name), getattr(torch, LEGACY[name])
+    x = const([0.0, 1.0])
+    for made in (x.type(legacy), x.type(f"torch.{name}"), x.type(dtype)):
+        assert made.dtype is dtype
+        assert isinstance(made, legacy)
+        assert made.type() == f"torch.{name}"
+    assert isinstance(x, legacy) is (name == "DoubleTensor")
+    assert x.type(x.dtype) is x
+
+
+@pytest.mark.parametrize("name", ["FloatTensor", "DoubleTensor", "HalfTensor"])
+def test_a_conversion_by_an_old_name_is_differentiable(name):
+    x = leaf([1.0, 2.0], dtype=torch.float32)
+    y = x.type(getattr(torch, name))
+    (y * 3).sum().backward()
+    assert x.grad.dtype is torch.float32
+    assert close(x.grad, [3.0, 3.0])
+    assert (y is x) is (name == "FloatTensor")
+
+
 # --- attributes ------------------------------------------------------------------------------------------------------
 
 
@@ -200,11 +246,19 @@ def test_the_gradient_may_be_deleted():
     assert x.grad is None
 
 
-@pytest.mark.parametrize("name", ["data", "requires_grad", "_backward_hooks"])
+@pytest.mark.parametrize("name", ["data", "requires_grad", "_backward_hooks", "_grad_fn"])
 def test_other_attributes_of_the_graph_cannot_be_deleted(name):
     x = leaf([1.0])
     with pytest.raises(RuntimeError):
         delattr(x, name)
+
+
+def test_volatile_is_gone():
+    x = torch.ones(1)
+    with pytest.warns(UserWarning, match="volatile was removed"):
+        assert x.volatile is False
+    with pytest.warns(UserWarning, match="volatile was removed"):
+        x.volatile = True
 
 
 def test_data_must_be_a_tensor():

@@ -159,6 +159,25 @@ def test_hooks_on_saved_tensors_belong_to_a_thread():
     assert packed == []
 
 
+def test_hooks_on_saved_tensors_inside_data_parallel():
+    class Square(torch.nn.Module):
+        def forward(self, x):
+            return x * x
+
+    packed = []
+
+    def pack(t):
+        packed.append(t)
+        return t * 10
+
+    x = leaf([2.0])
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        y = torch.nn.DataParallel(Square())(x)
+    y.backward()
+    assert len(packed) == 2
+    assert close(x.grad, [40.0])
+
+
 def test_the_multithreading_switch():
     enabled = torch.autograd.is_multithreading_enabled
     assert enabled()

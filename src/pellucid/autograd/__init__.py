@@ -6,6 +6,7 @@ The public names are those of `torch.autograd`.
 from importlib import import_module as _import_module
 
 from pellucid.autograd import graph
+from pellucid.autograd import growth as _growth
 from pellucid.autograd import leaves as _leaves
 from pellucid.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from pellucid.autograd.differentiate import backward, grad
@@ -43,7 +44,7 @@ __all__ = [
 
 
 def __getattr__(name: str):
-    if name in ("profiler", "profiler_util"):
+    if name in ("forward_ad", "functional", "profiler", "profiler_util"):
         return _import_module(f"pellucid.autograd.{name}")
     if name == "_profiler_enabled":
         return _import_module("pellucid.autograd.profiler")._profiler_enabled

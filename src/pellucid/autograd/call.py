@@ -15,7 +15,7 @@ import numpy as np
 from pellucid.autograd.around import Work, surrounded
 from pellucid.autograd.declaration import NARROW, Operator, wanted
 from pellucid.autograd.node import Adjust, Node, edge_of, edge_to, next_sequence
-from pellucid.autograd.saved import Cast, save_input, save_result
+from pellucid.autograd.saved import Cast, Packed, save_input, save_result
 from pellucid.autograd.views import (
     INFERENCE_WRITE,
     Kind,
@@ -171,7 +171,7 @@ def needed_values(op: Operator, edges, by_name) -> set:
 def seal_inplace(op: Operator, node: Node, tensor: Tensor) -> None:
     """After an in-place write: a saved result is the tensor that was written to, at the version it now has."""
     for name in op.outputs or ():
-        if getattr(node, name, None).__class__ is np.ndarray:  # neither left out nor packed by a hook
+        if getattr(node, name, None).__class__ not in (type(None), Packed):  # what a hook has packed stays so
             count = counter(tensor)
             setattr(node, name, tensor._alias() if tensor._wraps else tensor._array)
             setattr(node, f"{name}_c", count)

@@ -14,6 +14,7 @@ All of it runs on tensors, outside the level: so tangents have tangents of outer
 from __future__ import annotations
 
 import weakref
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,50 @@ from pellucid.autograd.call import general, inplace
 from pellucid.autograd.declaration import Operator, array_of, formula_arguments
 from pellucid.autograd.differentiate import grad
 from pellucid.autograd.grad_mode import enable_grad
+from pellucid.autograd.saved import _before_write
 from pellucid.autograd.transforms import Level, below
+from pellucid.autograd.views import CopySlices, refresh
 from pellucid.core.dtype import dtype_of
 from pellucid.core.modes import modes
-from pellucid.core.tensor import Number, Tensor, without_history, wrap
+from pellucid.core.tensor import Number, Tensor, storage_of, without_history, wrap
 
-__all__ = ["DualLevel", "push_forward"]
+__all__ = ["DualLevel", "check_tangent", "fence", "forward_base", "laid_out_like", "push_forward"]
 
 F = declaration.tensors
-recording: Any = enable_grad
+recording: Any = enable_grad  # as a context manager, which its type does not say
+
+
+class Fence:
+    """The last step to a view that is none as far as tangents are concerned: `make_dual` and `unpack_dual` give such."""
+
+    __slots__ = ("step", "tensor")
+
+    def __init__(self, step, tensor: Tensor):
+        self.step, self.tensor = step, weakref.ref(tensor)
+
+    def __call__(self, base: Tensor) -> Tensor:
+        return self.step(base)
+
+
+def fence(view: Tensor) -> Tensor:
+    """Let a view have tangents of its own: it does not ask its base for one, nor give one to it."""
+    if view._view is not None:
+        *steps, last = view._view.steps
+        view._view.steps = (*steps, last._replace(on_tensor=Fence(last.on_tensor, view)))
+    return view
+
+
+def forward_base(tensor: Tensor) -> tuple[Tensor, tuple]:
+    """The tensor of whose tangent a view's is a view, and the steps from there. What is no view is its own base."""
+    view = tensor._view
+    if view is None:
+        return tensor, ()
+    for number in range(len(view.steps), 0, -1):
+        found = view.steps[number - 1].on_tensor
+        if isinstance(found, Fence):
+            base = found.tensor()
+            return (tensor, ()) if base is None else (base, view.steps[number:])
+    return view.base, view.steps
 
 
 class DualLevel(Level):
@@ -48,15 +84,16 @@ class DualLevel(Level):
         tangents = None if tensor._rare is None else tensor._rare.tangents
         found = None if tangents is None else tangents.get(self)
         if found is None and tensor._view is not None:
-            found = self.tangent(tensor._view.base)
+            base, steps = forward_base(tensor)
+            found = self.tangent(base) if steps else None
             if found is not None:
-                found = self._like_view(found, tensor)
+                found = self._taken(found, steps)
                 self.attach(tensor, found)
         return found
 
-    def _like_view(self, tangent: Tensor, view: Tensor) -> Tensor:
-        with below(self) if self in modes.transforms else recording():
-            for step in view._view.steps:
+    def _taken(self, tangent: Tensor, steps) -> Tensor:
+        with below(self) if self in modes.transforms else nullcontext():
+            for step in steps:
                 tangent = step.on_tensor(tangent)
         return tangent
 
@@ -65,19 +102,34 @@ class DualLevel(Level):
         if tensor.rare.tangents is None:
             tensor.rare.tangents = {}
         tensor.rare.tangents[self] = tangent
+        self.watch(tensor)
+
+    def watch(self, tensor: Tensor) -> None:
+        """Remember a tensor that has a tangent."""
         self.carriers.append(weakref.ref(tensor))
 
-    def detach(self, tensor: Tensor) -> None:
-        """Take the tangent of a tensor away."""
-        if tensor._rare is not None and tensor._rare.tangents is not None:
-            tensor._rare.tangents.pop(self, None)
+    def write(self, tensor: Tensor, tangent: Tensor) -> None:
+        """After an in-place operation: write to the tangent of what was written to. To be called below the level.
+
+        A view whose base has no tangent yet gives it one of zeros, of which other views then see their part.
+        """
+        own = self.tangent(tensor)
+        if own is None:
+            base, steps = forward_base(tensor)
+            if not steps:
+                self.attach(tensor, laid_out_like(tensor, F.clone(tangent.to(tensor.dtype))))
+                return
+            self.attach(base, _zeros(base, tangent))
+            own = self.tangent(tensor)
+            assert own is not None
+        own.copy_(tangent)
 
     def close(self) -> None:
         """Take all tangents away."""
         for reference in self.carriers:
             tensor = reference()
-            if tensor is not None:
-                self.detach(tensor)
+            if tensor is not None and tensor._rare is not None and tensor._rare.tangents is not None:
+                tensor._rare.tangents.pop(self, None)
         self.carriers.clear()
 
     def _tangents(self, op: Operator, bound: list) -> list:
@@ -85,7 +137,7 @@ class DualLevel(Level):
         found = []
         for p, value in zip(op.parameters, bound, strict=True):
             if p in op.inputs:
-                each = [self.tangent(v) for v in value] if p.kind == "arrays" else self.tangent(value)
+                each: Any = [self.tangent(v) for v in value] if p.kind == "arrays" else self.tangent(value)
                 found.append(None if p.kind == "arrays" and not any(t is not None for t in each) else each)
         return found
 
@@ -96,9 +148,9 @@ class DualLevel(Level):
         moving = any(t is not None for t in tangents)
         targets: Any = () if out is None else out if isinstance(out, (tuple, list)) else (out,)
         if out is not None and (moving or any(self.tangent(t) is not None for t in targets)):
-            raise RuntimeError(
-                f"{op.name}(): out= function with a tensor that carries a forward-mode tangent is not supported. "
-                "Call it without out=."
+            raise NotImplementedError(
+                f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function. Call "
+                f"{op.name}() without out=."
             )
         with below(self):
             result = general(op, bound, out)
@@ -116,54 +168,110 @@ class DualLevel(Level):
     def inplace(self, op: Operator, tensor: Tensor, values):
         """An in-place operator: the tangent of what is written to is written to as well."""
         bound = op.bind((tensor, *values))
+        own = self.tangent(tensor)
         tangents = self._tangents(op, bound) if op.differentiable else []
         with below(self):
             if not any(t is not None for t in tangents):
                 inplace(op, tensor, values)
-                if not op.differentiable:
-                    self.detach(tensor)
+                if own is not None:  # all of it was overwritten by what does not move
+                    own.zero_()
                 return tensor
-            made: Any = general(op, (without_history(tensor), *bound[1:]))
+            if tensor._view is not None:
+                refresh(tensor)
+            before = _before_write(tensor)
+            bound = [before if v is tensor else v for v in bound]
+            made = general(op, bound)
             pushed = push_forward(op, bound, [made], tangents)[0]
             inplace(op, tensor, values)
-            own = self.tangent(tensor)
-            if own is None:
-                own = self._new_tangent(tensor)
-            own.copy_(pushed)
+            if pushed is not None and tensor._array.dtype.kind in "fcV":
+                self.write(tensor, pushed)
+        _save_with_tangents(op, [tensor], self)
         return tensor
-
-    def _new_tangent(self, tensor: Tensor) -> Tensor:
-        """A tangent of zeros to write to: for a view, that of its base, which other views then share."""
-        if tensor._view is None:
-            made = F.zeros_as(tensor)
-            self.attach(tensor, made)
-            return made
-        base = tensor._view.base
-        self.attach(base, F.zeros_as(base))
-        found = self.tangent(tensor)
-        assert found is not None
-        return found
 
     def function(self, cls, args):
         """A custom Function: its `jvp` makes the tangents of its results."""
-        from pellucid.autograd.function import apply_forward_mode
+        from pellucid.autograd.function_forward import apply_forward_mode
 
         return apply_forward_mode(self, cls, args)
 
 
 def _save_with_tangents(op: Operator, made, level: DualLevel) -> None:
-    """A result saved by the node of the call must carry its tangent into formulas: replace the bare array."""
-    edge = made[0]._edge
-    node = None if edge is None else edge[0]
-    if getattr(type(node), "operator", None) is not op:
-        return
-    for name, tensor in zip(op.outputs or (), made, strict=False):
-        kept: Any = getattr(node, name, None)
-        if kept.__class__ is np.ndarray or isinstance(kept, Tensor):
-            if not isinstance(kept, Tensor):
-                kept = wrap(kept)
-                setattr(node, name, kept)
-            kept.rare.tangents = tensor.rare.tangents  # one dictionary: emptied once
+    """A result that the node of the call saved must carry its tangent into formulas: replace the bare array."""
+    view = made[0]._view
+    for edge in (made[0]._edge, None if view is None else view.base._edge):
+        node: Any = None if edge is None else edge[0]
+        node = node.function if isinstance(node, CopySlices) else node
+        if getattr(type(node), "operator", None) is op:
+            for name, tensor in zip(op.outputs or (), made, strict=False):
+                if isinstance(getattr(node, name, None), (np.ndarray, Tensor)):
+                    alias = tensor._alias()  # with the same dictionary of tangents
+                    setattr(node, name, alias)
+                    level.watch(alias)
+            return
+
+
+# --- where tangents lie in memory ------------------------------------------------------------------------------------
+
+
+def laid_out_like(tensor: Tensor, tangent: Tensor, whole: bool = False) -> Tensor:
+    """A tangent in memory as its tensor is, so that every view of one can be taken of the other; copied where it is not.
+
+    Args:
+        tensor: what the tangent belongs to, of the same shape.
+        whole: the memory around the tensor counts as well, which `as_strided` can reach.
+    """
+    array, other = tensor._array, tangent._array
+    if _same_strides(array, other) and not (whole and array.size and not tensor._wraps and _place(array) != _place(other)):
+        return tangent
+    if tensor._wraps or tangent._wraps:
+        return F.clone(tangent)
+    if 0 in array.strides and array.size > 1:  # expanded: elements that share memory cannot be written one by one
+        return tangent
+    made = wrap(_empty_around(array, other.dtype))
+    return made.copy_(tangent)
+
+
+def _same_strides(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays of one shape are laid out alike; dimensions of size 1 do not count, nor empty arrays."""
+    steps = zip(a.shape, a.strides, b.strides, strict=True)
+    return not a.size or all(n == 1 or s // a.itemsize == t // b.itemsize for n, s, t in steps)
+
+
+def _place(array: np.ndarray) -> tuple[int, int]:
+    """How many elements stand before an array in its memory, and in all of it."""
+    storage = storage_of(array)
+    return (array.ctypes.data - storage.ctypes.data) // array.itemsize, storage.nbytes // array.itemsize
+
+
+def _empty_around(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Zeros with the strides of an array, at the same place in memory of the same size."""
+    if not array.size:
+        return np.zeros(array.shape, dtype)
+    before, count = _place(array)
+    strides = tuple(s // array.itemsize * dtype.itemsize for s in array.strides)
+    return np.ndarray(array.shape, dtype, np.zeros(count, dtype), before * dtype.itemsize, strides)
+
+
+def _zeros(base: Tensor, tangent: Tensor) -> Tensor:
+    """A tangent of zeros for a tensor of which a part gets the given one."""
+    if base._wraps or tangent._wraps:  # with all batches that the tangent has
+        return F.clone(F.expand(F.zeros_as(tangent).sum().to(base.dtype), base.shape))
+    return wrap(_empty_around(base._array, base._array.dtype))
+
+
+def check_tangent(level: DualLevel, tensor: Tensor, tangent: Tensor) -> None:
+    """RuntimeError for a tangent of another size than its tensor, and for one that carries a tangent itself."""
+    if level.tangent(tangent) is not None:
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level 0 is not supported. Give its "
+            "primal: unpack_dual(tangent).primal"
+        )
+    if tensor._array.shape != tangent._array.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
 
 
 # --- pushing tangents through one operator ---------------------------------------------------------------------------
@@ -179,16 +287,26 @@ def push_forward(op: Operator, bound, made, tangents) -> list:
 
     Returns:
         A tangent of the shape and dtype of each result; None for results without a derivative.
+
+    Raises:
+        NotImplementedError: the operator has no derivative with respect to an input that has a tangent.
     """
     rule = _rule(op, bound)
-    pushed = rule(op, bound, made, tangents)
+    try:
+        pushed = rule(op, bound, made, tangents)
+    except NotImplementedError as error:
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet: "
+            f"{error}"
+        ) from error
     if not isinstance(pushed, (list, tuple)):
         pushed = [pushed]
     names = op.outputs or [None] * len(made)
     kept = iter(pushed)
     wanted = [None if name in op.constant else next(kept, None) for name in names]
+    shares = op.view or op.multi_view
     return [
-        None if t is None or r._array.dtype.kind not in "fcV" else _fitted(t, r)
+        None if t is None or r._array.dtype.kind not in "fcV" else _fitted(t, r, shares)
         for t, r in zip(wanted, made, strict=True)
     ]
 
@@ -214,15 +332,15 @@ def _complex(op: Operator, bound) -> bool:
     )
 
 
-def _fitted(tangent: Tensor, result: Tensor) -> Tensor:
-    """A tangent in the shape and dtype of its result."""
+def _fitted(tangent: Tensor, result: Tensor, shares: bool) -> Tensor:
+    """A tangent in the shape and dtype of its result, and laid out as it is unless both are views."""
     if tangent._array.dtype != result._array.dtype:
         if tangent.is_complex() and not result.is_complex():
             tangent = tangent.real
         tangent = tangent.to(result.dtype)
     if tangent._array.shape != result._array.shape:
         tangent = F.clone(tangent.expand(result.shape))
-    return tangent
+    return tangent if shares else laid_out_like(result, tangent)
 
 
 def _values(op: Operator, bound, made) -> dict:

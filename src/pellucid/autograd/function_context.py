@@ -46,8 +46,8 @@ class FunctionCtx(Node):
     """The node of a custom Function, which is also the `ctx` that its methods get; attributes set on it are kept."""
 
     __slots__ = (
-        "__dict__", "dirty", "facts", "for_forward", "function", "input_facts", "keep_outputs", "materialize",
-        "needs_input_grad", "non_differentiable", "outputs", "positions", "pushing", "recorded", "saved_values", "to_save",
+        "__dict__", "constant", "dirty", "facts", "for_forward", "function", "input_facts", "keep_outputs",
+        "materialize", "needs_input_grad", "non_differentiable", "outputs", "positions", "pushing", "recorded", "saved_values", "to_save",
     )  # fmt: skip
     multi = True
     undefined = True
@@ -56,7 +56,7 @@ class FunctionCtx(Node):
     _materialize_non_diff_grads = True  # zeros, not None, stand for the gradients of non-differentiable outputs
 
     def __init__(self):
-        self.dirty = self.non_differentiable = ()
+        self.dirty = self.non_differentiable = ()  # tensors; `constant` numbers the outputs without a derivative
         self.to_save: tuple = ()
         self.for_forward: tuple = ()  # what save_for_forward was given; kept until `jvp` has run
         self.pushing = False  # `jvp` is running

@@ -78,6 +78,16 @@ def _get_grad_fn(self: Tensor):
     return None if self._edge is None else self._edge[0]
 
 
+def _get_volatile(self: Tensor) -> bool:
+    """What `no_grad` was before there was `no_grad`: always False, with a warning."""
+    warnings.warn("volatile was removed: it has no effect any more. Use `with torch.no_grad():`", stacklevel=2)
+    return False
+
+
+def _set_volatile(self: Tensor, value: bool) -> None:
+    _get_volatile(self)
+
+
 def _get_output_nr(self: Tensor) -> int:
     """Which output of its node this tensor is."""
     return 0 if self._edge is None else self._edge[1]
@@ -189,6 +199,8 @@ def detach_(self: Tensor) -> Tensor:
         self.rare.cut = Cut("detach_", *caller(sys._getframe(1)))
         self.rare.retain = False
     self._edge, self._requires_grad = None, False
+    if self._rare is not None:
+        self._rare.tangents = None
     return self
 
 
@@ -342,6 +354,8 @@ for _name, _get, _set, _delete in (
     ("requires_grad", _get_requires_grad, _set_requires_grad, _refuse("requires_grad")),
     ("is_leaf", _get_is_leaf, None, None),
     ("grad_fn", _get_grad_fn, None, _refuse("grad_fn")),
+    ("_grad_fn", _get_grad_fn, None, _refuse("_grad_fn")),
+    ("volatile", _get_volatile, _set_volatile, None),
     ("output_nr", _get_output_nr, None, None),
     ("grad", _get_grad, _set_grad, _del_grad),
     ("grad_dtype", _get_grad_dtype, _set_grad_dtype, None),

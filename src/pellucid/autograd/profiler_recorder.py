@@ -26,6 +26,7 @@ from pellucid.core.tensor import Tensor
 __all__ = ["USER", "Record", "Recorder", "add_up_memory", "recorders"]
 
 FORWARD, BACKWARD, USER = 0, 1, 7  # scopes, by PyTorch's numbers
+DERIVATIVES = (Work.NODE, Work.LEAF)
 
 
 class Record:
@@ -65,18 +66,11 @@ class Recorder:
 
     def __call__(self, work: Work, subject, arguments: tuple, call):
         """Make a call and note it."""
-        backward = work is Work.NODE or work is Work.LEAF
-        record = self.begin(_subject_name(work, subject), BACKWARD if backward else FORWARD)
+        record = self.begin(_subject_name(work, subject), BACKWARD if work in DERIVATIVES else FORWARD)
         given = arrays_in(arguments) if self.memory or self.flops else []
-        if self.shapes:
-            record.shapes = [_shape(a) for a in arguments]
-        if self.stack and not backward:
-            record.stack = _frames(sys._getframe(1))
-        if work is Work.NODE:
-            record.sequence = subject.sequence
-            record.stack = [(subject.code, subject.lasti)] if self.stack and subject.code else None
-        had_grad = work is Work.LEAF and subject._grad is not None
         before = _sequence(arguments) if work is Work.IN_PLACE else -1
+        makes_memory = not (work is Work.IN_PLACE or (work is Work.LEAF and subject._grad is not None))
+        self._note_origin(record, work, subject, arguments)
         record.begin = perf_counter_ns()  # without the time that noting took
         try:
             result = call()
@@ -85,11 +79,21 @@ class Recorder:
         if work is Work.OPERATOR or work is Work.IN_PLACE:
             after = _sequence(result)
             record.sequence = -1 if after == before else after
-        if self.memory and work is not Work.IN_PLACE and not had_grad:
-            record.memory = _new_memory(arrays_in(subject._grad if work is Work.LEAF else result), given)
-        if self.flops and not backward:
-            record.flops = _flops(record.name[1], given, arrays_in(result))
+        if self.memory and makes_memory:
+            record.memory = _new_memory(arrays_in(subject._grad if work is Work.LEAF else result, _is_new), given)
+        if self.flops and work is Work.OPERATOR:
+            record.flops = _flops(subject.name, given, arrays_in(result))
         return result
+
+    def _note_origin(self, record: Record, work: Work, subject, arguments: tuple) -> None:
+        """What is known before a call: shapes, and the lines that led to it."""
+        if self.shapes:
+            record.shapes = [_shape(a) for a in arguments]
+        if work is Work.NODE:
+            record.sequence = subject.sequence
+            record.stack = [(subject.code, subject.lasti)] if self.stack and subject.code else None
+        elif self.stack and work is not Work.LEAF:
+            record.stack = _frames(sys._getframe(2))
 
     def stop(self) -> None:
         """End what is still open."""
@@ -167,12 +171,18 @@ def _shape(value) -> list:
     return [] if shape is None else list(shape)
 
 
-def arrays_in(value) -> list[np.ndarray]:
-    """The arrays of all tensors in a value, which may be a tensor, an array, or a tuple or list of such."""
+def arrays_in(value, chosen=lambda tensor: True) -> list[np.ndarray]:
+    """The arrays of all tensors in a value: a tensor, an array, or a tuple or list of such. `chosen` may leave out some."""
     if isinstance(value, (tuple, list)):
-        return [array for member in value for array in arrays_in(member)]
+        return [array for member in value for array in arrays_in(member, chosen)]
     array = getattr(value, "_array", value)
-    return [array] if isinstance(array, np.ndarray) else []
+    return [array] if isinstance(array, np.ndarray) and chosen(value) else []
+
+
+def _is_new(value) -> bool:
+    """Whether nobody has written to a tensor: one given as `out` has just been written to."""
+    count = getattr(value, "_counter", None)
+    return count is None or count.operator is None
 
 
 def _new_memory(made: list[np.ndarray], given: list[np.ndarray]) -> int:

@@ -5,6 +5,8 @@ How values are saved, checked and packed is in `autograd/saved.py`.
 
 from __future__ import annotations
 
+import inspect
+import re
 from typing import TYPE_CHECKING, Any
 
 from pellucid.autograd.node import FREED, Node
@@ -118,8 +120,11 @@ def saved_attribute(node: Node, name: str):
     """The value of `node._saved_NAME` or `node._raw_saved_NAME`."""
     slot = _slot(name)
     kinds = getattr(type(node), "kinds", {})
+    described = _described(node) or {}
+    if name.removeprefix("_saved_") in described:
+        return described[name.removeprefix("_saved_")]
     if getattr(type(node), "operator", None) is None or slot not in kinds:
-        names = ", ".join(f"_saved_{'self' if n == 'input' else n}" for n in kinds)
+        names = ", ".join(_saved_names(node))
         raise AttributeError(f"{node.name()} has no attribute {name!r}; it has {names or 'no saved values'}")
     if kinds[slot] in ("attribute", "fact"):
         return getattr(node, slot)
@@ -131,7 +136,24 @@ def saved_attribute(node: Node, name: str):
     return _of_slot(node, slot, lambda: _unpacked(node, slot))
 
 
-def _unpacked(node: Node, slot: str):
+def _described(node: Node) -> dict[str, Any] | None:
+    """What PyTorch's node keeps and this one keeps in another form: `described` of the declaration makes it from the slots."""
+    operator = getattr(type(node), "operator", None)
+    describe = operator and operator.declaration.__dict__.get("described")
+    if not describe:
+        return None
+    return describe(*[getattr(node, name) for name in inspect.signature(describe).parameters])
+
+
+def _saved_names(node: Node) -> list[str]:
+    """The names under which the node gives what it saved."""
+    described = _described(node)
+    kept = [] if described is not None else [slot for slot in getattr(type(node), "kinds", {}) if not slot.endswith("_dtype")]
+    names = [re.sub("_shape$", "_sym_sizes", re.sub("^input(?=$|_shape$)", "self", slot)) for slot in kept]
+    return [f"_saved_{name}" for name in (*names, *(described or ()))]
+
+
+def _unpacked(node: Node, slot: str) -> Any:
     """A saved operand or result as backward sees it; RuntimeError once it is freed."""
     if node.adjust is FREED:
         FREED.before(node, None)
@@ -142,7 +164,8 @@ def _unpacked(node: Node, slot: str):
     if type(node).kinds[slot] == "result":  # pyright: ignore[reportAttributeAccessIssue]
         return unpack_result(node, value, operator.outputs.index(slot), getattr(node, f"{slot}_c"))
     if isinstance(value, tuple):
-        return tuple(unpack_input(node, value, None))
+        members: Any = unpack_input(node, value, None)
+        return tuple(members)
     positions = [p.name for p in operator.inputs]
     return unpack_input(node, value, node.edges[positions.index(slot)] if slot in positions else None)
 
@@ -154,4 +177,6 @@ def _missing_attribute(node: Node, name: str):
     raise AttributeError(f"{type(node).__name__!r} node has no attribute {name!r}")
 
 
-setattr(Node, "__getattr__", _missing_attribute)  # noqa: B010 (nodes stand below what is saved in them)
+# Nodes stand below what is saved in them.
+setattr(Node, "__getattr__", _missing_attribute)  # noqa: B010
+setattr(Node, "__dir__", lambda node: [*object.__dir__(node), *_saved_names(node)])  # noqa: B010

@@ -310,13 +310,15 @@ class Tensor(metaclass=TensorType):
         )
 
     def _suffixes(self) -> tuple[str, ...]:
+        tangents = None if self._rare is None else self._rare.tangents
+        moving = [f"tangent={tangent}" for tangent in list((tangents or {}).values())[-1:]]  # of the innermost level
         try:
             node = self.grad_fn
         except RuntimeError:
-            return ("grad_fn=<Invalid>",)
+            return ("grad_fn=<Invalid>", *moving)
         if node is not None:
-            return (f"grad_fn=<{node.name()}>",)
-        return ("requires_grad=True",) if self._requires_grad else ()
+            return (f"grad_fn=<{node.name()}>", *moving)
+        return ("requires_grad=True", *moving) if self._requires_grad else tuple(moving)
 
     __str__ = __repr__
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.autograd.function import FunctionCtx
+from pellucid.autograd.function_context import FunctionCtx
 from pellucid.autograd.saved import Cast, Packed
 from pellucid.autograd.views import CopySlices
 from pellucid.core.dtype import dtype_of

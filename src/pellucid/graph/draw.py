@@ -6,7 +6,7 @@ The graph is read from `grad_fn` and `next_functions` alone; where boxes go is d
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -16,6 +16,10 @@ from pellucid.core.tensor import Tensor
 from pellucid.graph.layout import Edge, Layout, Place, Span, lay_out
 
 MAX_OPERATIONS = 500
+TOO_MANY = (
+    f"the graph has more than {MAX_OPERATIONS} operations: too many for a picture; draw a smaller part of it, such as one "
+    "step of a loop or one layer of the model"
+)
 
 FONT = 13
 NOTE_FONT = 11
@@ -31,6 +35,8 @@ COLOURS = {  # fill, outline
     "leaf": ("#dcf2d8", "#2e7d32"),
     "operation": ("#dceafb", "#1f5fa8"),
     "result": ("#ffffff", "#444444"),
+    "input": ("#eeeeee", "#777777"),
+    "module": ("#efe4fb", "#6a3fa0"),
 }
 
 
@@ -56,11 +62,26 @@ def draw_svg(tensor: Tensor, params: Mapping[str, Tensor] | None = None, *, dire
     if direction not in LAYER_GAP:
         raise ValueError(f"direction must be 'right' or 'down', got {direction!r}")
     boxes, edges = _read_graph(tensor, params or {})
+    return picture(boxes, edges, direction, boxes[0].title)
+
+
+def picture(boxes: list[Box], edges: list[Edge], direction: str, title: str, broken: Collection[int] = ()) -> str:
+    """A picture of boxes and arrows, as the text of an SVG.
+
+    direction: where the arrows point, "right" or "down".
+    broken: the numbers of arrows that are drawn dashed and red.
+
+    Raises ValueError for more than 500 boxes or an unknown direction.
+    """
+    if direction not in LAYER_GAP:
+        raise ValueError(f"direction must be 'right' or 'down', got {direction!r}")
+    if sum(box.kind not in ("leaf", "input") for box in boxes) > MAX_OPERATIONS + 1:
+        raise ValueError(TOO_MANY)
     sizes = [(_width(box), BOX_HEIGHT) for box in boxes]
     if direction == "down":
         sizes = [(height, width) for width, height in sizes]
     layout = lay_out(sizes, edges, LAYER_GAP[direction], BOX_GAP)
-    return _picture(boxes, edges, layout, flip=direction == "down")
+    return _picture(boxes, edges, layout, direction == "down", title, broken)
 
 
 def _read_graph(tensor: Tensor, names: Mapping[str, Tensor]) -> tuple[list[Box], list[Edge]]:
@@ -87,10 +108,7 @@ def _read_graph(tensor: Tensor, names: Mapping[str, Tensor]) -> tuple[list[Box],
         node, output_nr, consumer, port = stack.pop()
         if node not in numbers:
             if len(numbers) == MAX_OPERATIONS:
-                raise ValueError(
-                    f"the graph has more than {MAX_OPERATIONS} operations: too many for a picture; draw a smaller part "
-                    "of it, such as one step of a loop or one layer of the model"
-                )
+                raise ValueError(TOO_MANY)
             numbers[node] = len(boxes)
             boxes.append(_node_box(node, output_nr, leaf_names, result_names))
             inputs = [edge for edge in node.next_functions if edge[0] is not None]
@@ -123,7 +141,9 @@ def _width(box: Box) -> float:
     return max(_text_width(box.title, FONT), _text_width(box.note, NOTE_FONT)) + 2 * PADDING
 
 
-def _picture(boxes: list[Box], edges: list[Edge], layout: Layout, flip: bool) -> str:
+def _picture(
+    boxes: list[Box], edges: list[Edge], layout: Layout, flip: bool, title: str, broken: Collection[int]
+) -> str:
     """The whole SVG. With `flip` the main axis runs down, otherwise to the right."""
     width, height = (layout.width, layout.length) if flip else (layout.length, layout.width)
     width, height = width + 2 * MARGIN, height + 2 * MARGIN
@@ -131,16 +151,17 @@ def _picture(boxes: list[Box], edges: list[Edge], layout: Layout, flip: bool) ->
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.1f} {height:.1f}" font-family="{FAMILY}" text-anchor="middle">',
-        f"<title>Computation graph of {escape(boxes[0].title)}</title>",
+        f"<title>Computation graph of {escape(title)}</title>",
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         '<path d="M0,0.5 L8,4 L0,7.5 z" fill="#666"/></marker></defs>',
         '<rect width="100%" height="100%" fill="#ffffff"/>',
         f'<g transform="translate({MARGIN:g},{MARGIN:g})">',
         '<g fill="none" stroke="#666" stroke-width="1.3">',
     ]
-    for edge, lanes in zip(edges, layout.lanes, strict=True):
+    for number, (edge, lanes) in enumerate(zip(edges, layout.lanes, strict=True)):
         spans = _spans(layout.places[edge.source], layout.places[edge.target], lanes, edge.port, ports[edge.target])
-        parts.append(f'<path d="{_path(spans, flip)}" marker-end="url(#arrow)"/>')
+        style = ' stroke="#c62828" stroke-dasharray="5 4"' if number in broken else ""
+        parts.append(f'<path d="{_path(spans, flip)}"{style} marker-end="url(#arrow)"/>')
     parts.append("</g>")
     parts.extend(_box(box, place, flip) for box, place in zip(boxes, layout.places, strict=True))
     return "\n".join([*parts, "</g>", "</svg>", ""])
@@ -181,7 +202,7 @@ def _box(box: Box, place: Place, flip: bool) -> str:
         (place.middle, place.start + place.length / 2) if flip else (place.start + place.length / 2, place.middle)
     )
     fill, outline = COLOURS[box.kind]
-    corner = height / 2 if box.kind == "leaf" else 5
+    corner = height / 2 if box.kind in ("leaf", "input") else 5
     shape = (
         f'<rect x="{centre_x - width / 2:.1f}" y="{centre_y - height / 2:.1f}" width="{width:.1f}" '
         f'height="{height:.1f}" rx="{corner:g}" fill="{fill}" stroke="{outline}" stroke-width="1.3"/>'

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.autograd.function import FunctionCtx
+from pellucid.autograd.function_context import FunctionCtx
 from pellucid.autograd.node import FREED, AccumulateGrad, Adjust, Node
 from pellucid.autograd.saved import Packed
 from pellucid.autograd.views import CopySlices

@@ -16,7 +16,7 @@ from pellucid.graph.recording import Recorder
 from pellucid.graph.snapshot import Failure, Graph
 from pellucid.nn.modules.module import Module
 
-__all__ = ["failure_text", "note_failure"]
+__all__ = ["note_failure"]
 
 
 def note_failure(recorder: Recorder, error: BaseException) -> Failure:
@@ -47,17 +47,6 @@ def _describe(graph: Graph, failure: Failure) -> None:
     failure.operands = [graph.nodes[edge.source].outputs[edge.output] for edge in into]
     vertex.site = failure.site
     vertex.call = max((c.id for c in graph.calls if not c.finished and c.path == failure.module), default=None)
-
-
-def failure_text(failure: Failure) -> str:
-    """The failure in one line: `mm(input [2, 3], mat2 [4, 5]) failed at net.py:12 in net.fc: RuntimeError: ...`."""
-    given = ", ".join(
-        f"{name} {list(operand.shape)}" if operand.shape is not None else name
-        for name, operand in zip(failure.names, failure.operands, strict=True)
-    )
-    what = f"{failure.operation}({given})" if failure.operation else "the program"
-    where = (f" at {failure.site}" if failure.site else "") + (f" in {failure.module}" if failure.module else "")
-    return f"{what} failed{where}: {failure.error}: {failure.message}"
 
 
 def _frames(traceback: TracebackType | None) -> list[tuple[FrameType, int]]:

@@ -5,10 +5,12 @@ With nobody listening there are no hooks, and calling a module costs what it alw
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from typing import Any
 
+from pellucid.autograd.engine import current_task
 from pellucid.graph.building import WeakTable
 from pellucid.graph.names import names_here
 from pellucid.graph.snapshot import ModuleCall
@@ -23,9 +25,11 @@ class ModuleCalls:
 
     def __init__(self):
         self.calls: list[ModuleCall] = []
+        self.on_inputs: Any = None  # called with the arguments of outermost calls: pairs of a parameter's name and a value
         self._stack: list[tuple[int, BaseException | None]] = []
         self._paths = WeakTable()  # module -> path
         self._counts = WeakTable()  # module -> how often it has been called
+        self._sizes = WeakTable()  # module -> elements of its parameters
         self._thread = threading.get_ident()
         self._handles: list[Any] = []
 
@@ -58,12 +62,16 @@ class ModuleCalls:
     def _begin(self, module: Module, args: Any) -> None:
         if threading.get_ident() != self._thread:
             return
+        if not self._stack and self.on_inputs is not None:
+            self.on_inputs(list(zip(_parameter_names(module), args, strict=False)))
         number = (self._counts.get(module) or 0) + 1
         self._counts.set(module, number)
-        own = sum(p.numel() for p in module._parameters.values() if p is not None)
-        made = ModuleCall(
-            len(self.calls), self._path(module), type(module).__name__, self.current, number - 1, own, False
-        )
+        size = self._sizes.get(module)
+        if size is None:
+            size = sum(parameter.numel() for parameter in module.parameters())
+            self._sizes.set(module, size)
+        made = ModuleCall(len(self.calls), self._path(module), type(module).__name__, self.current, number - 1, size, False)
+        made.phase = "forward" if current_task() is None else "backward"
         self.calls.append(made)
         self._stack.append((made.id, sys.exc_info()[1]))
 
@@ -92,3 +100,11 @@ class ModuleCalls:
     def name_root(self, module: Module, name: str) -> None:
         """Say by which name a module goes, before it is called."""
         self._learn(name, module)
+
+
+def _parameter_names(module: Module) -> list[str]:
+    """The names of the positional parameters of a module's forward."""
+    try:
+        return list(inspect.signature(module.forward).parameters)
+    except (TypeError, ValueError):
+        return []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections import deque
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -17,7 +18,7 @@ from pellucid.core.sites import outside
 from pellucid.core.tensor import Tensor
 from pellucid.nn.modules.module import Module
 
-__all__ = ["Names", "local_names", "names_here", "outer_frames", "variables"]
+__all__ = ["Names", "local_names", "names_here", "names_in", "outer_frames", "variables"]
 
 MOST_FRAMES = 30
 MOST_ITEMS = 500  # of a container or an instance; longer ones are data
@@ -34,16 +35,11 @@ class Names:
 
     def add(self, name: str, value: Any) -> None:
         """Note what a variable holds: the thing itself, or what is in it, one level deep."""
-        if isinstance(value, Tensor):
-            self._add_tensor(name, value)
-        elif isinstance(value, Module):
-            self.add_module(name, value)
-        elif isinstance(value, (list, tuple, dict)):
-            for part, item in _items(value):
-                self._add_part(f"{name}{part}", item)
-        else:
-            for attribute, item in _attributes(value):
-                self._add_part(f"{name}.{attribute}", item)
+        for part, item in _parts(name, value, MOST_ITEMS):
+            if isinstance(item, Tensor):
+                self._add_tensor(part, item)
+            elif isinstance(item, Module):
+                self.add_module(part, item)
 
     def add_module(self, name: str, module: Module) -> None:
         """Note a module, everything below it, and their parameters and buffers."""
@@ -63,12 +59,6 @@ class Names:
         tensor = self.results.get((id(node), number))
         return "" if tensor is None else self.of_tensor(tensor)
 
-    def _add_part(self, name: str, value: Any) -> None:
-        if isinstance(value, Tensor):
-            self._add_tensor(name, value)
-        elif isinstance(value, Module):
-            self.add_module(name, value)
-
     def _add_tensor(self, name: str, tensor: Tensor) -> None:
         self.tensors.setdefault(id(tensor), name)
         self.arrays.setdefault(id(tensor._array), name)
@@ -81,14 +71,25 @@ def _joined(name: str, path: str) -> str:
     return f"{name}.{path}" if name and path else name or path
 
 
-def _items(container: Any) -> Iterator[tuple[str, Any]]:
-    """The items of a list, tuple or dict, each with its subscript."""
-    if len(container) > MOST_ITEMS:
-        return
-    pairs = container.items() if isinstance(container, dict) else enumerate(container)
-    for key, item in list(pairs):
-        if isinstance(key, (int, str)):
-            yield f"[{key!r}]", item
+def names_in(name: str, value: Any, most: int) -> Iterator[tuple[str, Tensor]]:
+    """The tensors that a variable holds, two levels deep, each with its expression; containers of at most `most` items."""
+    for part, item in _parts(name, value, most):
+        if isinstance(item, Tensor):
+            yield part, item
+        elif item is not value:
+            yield from ((inner, t) for inner, t in _parts(part, item, most) if isinstance(t, Tensor))
+
+
+def _parts(name: str, value: Any, most: int) -> Iterator[tuple[str, Any]]:
+    """A tensor or module itself, the items of a container, the attributes of a plain instance."""
+    if isinstance(value, (Tensor, Module)):
+        yield name, value
+    elif isinstance(value, (list, tuple, dict, deque)):
+        if len(value) <= most:
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            yield from ((f"{name}[{key!r}]", item) for key, item in list(pairs) if isinstance(key, (int, str)))
+    else:
+        yield from ((f"{name}.{attribute}", item) for attribute, item in _attributes(value))
 
 
 def _attributes(value: Any) -> list[tuple[str, Any]]:

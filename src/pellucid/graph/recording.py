@@ -52,6 +52,7 @@ class Recorder:
     def __init__(self, values: bool = False, limit: int | None = None):
         self.values, self.limit = values, limit
         self.modules = ModuleCalls()
+        self.modules.on_inputs = self._note_inputs
         self.failed: tuple[int, int] | None = None  # (id of the exception, vertex) of the operation that failed last
         self._functions: list[str] = []  # custom Functions whose forward is running
         self._sources: dict[int, Source] = {}  # by id of the operand, for the operator that is running
@@ -143,6 +144,14 @@ class Recorder:
                 output.name = held.get(key, "")
         return found
 
+    def _note_inputs(self, arguments: list[tuple[str, Any]]) -> None:
+        """Put down what a model is called with; a tensor without a name gets that of the parameter."""
+        for name, value in arguments:
+            if isinstance(value, Tensor):
+                vertex, number = self.source(value).at
+                output = self.graph.nodes[vertex].outputs[number]
+                output.name = output.name or name
+
     def source(self, tensor: Tensor) -> Source:
         """Where an operand comes from; what is behind it is put down if it is not there yet."""
         _bring_up_to_date(tensor)
@@ -164,8 +173,8 @@ class Recorder:
 
     # --- results -----------------------------------------------------------------------------------------------------
 
-    def _observe(self, op: Operator, bound: list, raw: list, made: list) -> None:
-        """The observer: an operator has run."""
+    def _observe(self, op: Operator, bound: list, raw: list, made: list) -> Node:
+        """The observer: an operator has run. Returns its vertex."""
         if self.limit is not None and len(self.graph.nodes) >= self.limit:
             self._forget(bound)
         inplace = any(m is value for m in made for value in bound)
@@ -182,6 +191,7 @@ class Recorder:
         shown = [results[0]._view.base] if isinstance(node, CopySlices) else results
         for position, result in enumerate(shown):
             self.builder.handles.arrays.set(result._array, (vertex.id, position))
+        return vertex
 
     def _put_place(self, vertex: Node) -> None:
         """Note where in the program's structure a vertex stands."""

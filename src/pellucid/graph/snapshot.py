@@ -113,7 +113,7 @@ class Node:
     call: index into Graph.calls of the innermost module call it ran in, or None.
     phase: "forward", or "backward" for an operation that computed a derivative.
     inside: the name of the custom Function in whose forward it ran; empty for others.
-    flops: forward floating-point operations, where counted; None where no rule is known.
+    flops: forward floating-point operations, where counted; None where not.
     """
 
     id: int
@@ -166,7 +166,11 @@ class Edge:
 
 @dataclass(slots=True)
 class ModuleCall:
-    """One call of a module's forward. `parameters` counts the elements of the parameters that are its own."""
+    """One call of a module's forward.
+
+    parameters: elements of all parameters in it and below, each parameter once.
+    phase: "backward" for a call in a backward, such as the recomputation of a checkpoint.
+    """
 
     id: int
     path: str  # "net.layers.3"
@@ -175,6 +179,7 @@ class ModuleCall:
     number: int = 0  # 0 for the first call of this module, 1 for the second, ...
     parameters: int = 0
     finished: bool = True
+    phase: str = "forward"
 
 
 @dataclass(slots=True)
@@ -196,8 +201,18 @@ class Failure:
     node: int | None = None
     module: str = ""
 
+    def __str__(self) -> str:
+        """In one line: `mm(input [2, 3], mat2 [4, 5]) failed at net.py:12 in net.fc: RuntimeError: ...`."""
+        given = ", ".join(
+            f"{name} {list(operand.shape)}" if operand.shape is not None else name
+            for name, operand in zip(self.names, self.operands, strict=True)
+        )
+        what = f"{self.operation}({given})" if self.operation else "the program"
+        where = (f" at {self.site}" if self.site else "") + (f" in {self.module}" if self.module else "")
+        return f"{what} failed{where}: {self.error}: {self.message}"
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, repr=False)
 class Graph:
     """A computation graph as plain data; see the module's first lines for what order, direction and kinds mean."""
 
@@ -236,6 +251,74 @@ class Graph:
     def module_of(self, node: Node) -> str:
         """The path of the innermost module that a node ran in; empty if none is known."""
         return "" if node.call is None else self.calls[node.call].path
+
+    # --- looking at it -----------------------------------------------------------------------------------------------
+
+    def text(self, *, expand: int | str | None = None, fold: bool = True) -> str:
+        """The graph for terminals, from its results back to its leaves.
+
+        Args:
+            expand: how many levels of modules to open; "all" for all. By default outermost modules are one line each.
+            fold: whether equal blocks that follow one another are shown once (`12 x`).
+        """
+        from pellucid.graph.text import graph_text
+
+        return graph_text(self, expand=expand, fold=fold)
+
+    def dot(self, *, expand: int | str | None = None) -> str:
+        """The graph in Graphviz's language."""
+        from pellucid.graph.export import to_dot
+
+        return to_dot(self, expand)
+
+    def svg(self, *, expand: int | str | None = None, direction: str = "down") -> str:
+        """A picture as the text of an SVG; ValueError for more than 500 operations and modules to draw.
+
+        direction: where the data flows in the picture, "down" or "right".
+        """
+        from pellucid.graph.export import to_svg
+
+        return to_svg(self, expand, direction)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as nested dictionaries and lists."""
+        from pellucid.graph.export import to_dict
+
+        return to_dict(self)
+
+    def json(self, *, indent: int | None = None) -> str:
+        """The same as JSON text. NaN and infinities are the texts "nan", "inf" and "-inf"."""
+        from pellucid.graph.export import to_json
+
+        return to_json(self, indent)
+
+    def to_networkx(self) -> Any:
+        """A `networkx.MultiDiGraph`; ImportError without NetworkX."""
+        from pellucid.graph.export import to_networkx
+
+        return to_networkx(self)
+
+    def chain(self, result: Any, variable: Any, *, most: int = 20) -> Chain:
+        """The paths from `variable` to `result`, the product of local derivatives along each, and their sum.
+
+        Args:
+            result, variable: names, node numbers, or tensors that the graph was taken of.
+            most: how many paths to list; the count and the sum are over all.
+
+        Raises:
+            ValueError: one of them is not in the graph.
+        """
+        from pellucid.graph.chain import chain_in
+
+        return chain_in(self, result, variable, most)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        from pellucid.graph.text import heading
+
+        return f"<{heading(self).splitlines()[0]}>"
 
     def __getstate__(self):
         return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "_handles"}

@@ -9,7 +9,7 @@ from pellucid.autograd.differentiate import grad
 from pellucid.autograd.grad_mode import enable_grad, inference_mode
 from pellucid.core.tensor import Tensor
 from pellucid.graph.building import gradient_of
-from pellucid.graph.failures import failure_text, note_failure
+from pellucid.graph.failures import note_failure
 from pellucid.graph.names import Names, names_here
 from pellucid.graph.recording import Recorder
 from pellucid.graph.selecting import sinks
@@ -17,7 +17,7 @@ from pellucid.graph.snapshot import Graph
 from pellucid.graph.walk import execution_order, graph_of_tensors, tensors_in
 from pellucid.nn.modules.module import Module
 
-__all__ = ["arguments_of", "backward_of", "of", "record"]
+__all__ = ["arguments_of", "backward_of", "failed_graph", "of", "put_names", "record"]
 
 
 def of(*things: Any, values: bool = False) -> Graph:
@@ -59,15 +59,20 @@ def _of_model(model: Module, inputs: tuple, values: bool, frame: Any) -> Graph:
             outputs = tensors_in(model(*args, **kwargs))
             roots = [recorder.source(tensor).at for tensor in outputs]
     except Exception as error:
-        graph = _finished(recorder, names_here(frame), error)
-        error.graph = graph  # type: ignore[attr-defined]
-        error.add_note(f"{failure_text(graph.failure)}\nThe graph of the part that ran is this exception's .graph.")
+        failed_graph(recorder, names_here(frame), error)
         raise
     names = names_here(frame)
     graph = _finished(recorder, names)
     graph.roots = roots
     graph.title = names.modules.get(id(model), type(model).__name__)
     return graph
+
+
+def failed_graph(recorder: Recorder, names: Names, error: Exception) -> None:
+    """Hand the graph of the part that ran to the error that ended it."""
+    graph = _finished(recorder, names, error)
+    error.graph = graph  # type: ignore[attr-defined]
+    error.add_note(f"{graph.failure}\nThe graph of the part that ran is this exception's .graph.")
 
 
 class record:
@@ -122,10 +127,11 @@ def put_names(graph: Graph, names: Names, recorder: Recorder) -> None:
             output.name = output.name if output.requires_grad and output.name else names.arrays[id(array)]
     for tensor, vertex in table.tensors.living():
         output = graph.nodes[vertex].outputs[0]
-        output.name = names.of_tensor(tensor) or output.name
+        held = names.of_tensor(tensor)
+        output.name = held or output.name
         if tensor._grad is not None:
             output.gradient = gradient_of(tensor._grad._array)
-        if output.name and graph.nodes[vertex].kind == "input":
+        if held and graph.nodes[vertex].kind == "input":  # the program holds it, whatever is saved for backward
             recorder.builder.storage(tensor._array, "input")
 
 

@@ -28,6 +28,7 @@ from pellucid.ops import (
     fourier,
     functions_in_place,
     grid_sampling,
+    histograms,
     indexing,
     interpolation,
     joining,

@@ -311,13 +311,14 @@ def arange(
 ) -> Tensor:
     """The numbers from `start` (0 if only one bound is given) up to but without `end`, in steps.
 
-    Integers give int64, anything else the default dtype. RuntimeError for a step of 0 or away from `end`.
+    Integers give int64, anything else the default dtype. RuntimeError for a step of 0 or away from `end`; ValueError for one
+    that becomes 0 as an int64.
     """
     start, end = (0, start) if end is None else (start, end)
     bounds = [_number(v) for v in (start, end, step)]
     start, end, step = bounds
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
+    if not (step > 0 or step < 0):
+        raise RuntimeError(f"step must be nonzero: got {step}")
     if any(isinstance(v, float) and not math.isfinite(v) for v in (start, end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
@@ -329,8 +330,10 @@ def arange(
     if out is not None and dtype is None:
         kind = out._array.dtype
     if kind == np.int64:
+        if not int(step):
+            raise ValueError(f"step must be nonzero: {step} becomes 0 as an int64")
         start, end, step = int(start), int(end), int(step)
-        count = -((start - end) // step) if step else 0
+        count = -((start - end) // step)
     else:
         count = math.ceil((end - start) / step)
         start, step = (int(start), int(step)) if kind.kind in "iu" else (start, step)

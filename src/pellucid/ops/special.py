@@ -1,10 +1,12 @@
 """Error, gamma, Bessel and zeta functions, with the logarithms and entropies that go with them.
 
-SciPy computes them; it is imported when the first of them is called.
+SciPy computes them (it is imported when the first of them is called), Bessel and Airy functions with PyTorch's error, which
+`kernels/bessel.py` knows.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 
@@ -14,6 +16,7 @@ from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.dtype import get_default_dtype
+from pellucid.kernels import bessel
 from pellucid.ops.checks import require_kind
 from pellucid.ops.families import SMOOTH, smooth
 from pellucid.ops.powers import log_of
@@ -315,29 +318,36 @@ class zeta:
         yield (make.integers(3, 4, low=2, high=4), make(4, low=0.5)), {}
 
 
-def _without_derivative(name: str, scipy_name: str, purpose: str) -> None:
-    """Declare a function of SciPy that PyTorch does not differentiate either."""
+def _without_derivative(name: str, purpose: str, values) -> None:
+    """Declare a function that PyTorch does not differentiate either, from its values on arrays or its name in SciPy."""
 
     @operator(promote=Promote.FLOAT, module="special", name=name)
     class function:
         __doc__ = f"{purpose}.\n\n    input: [*S], real. Returns [*S], integers as the default float. Not differentiable.\n    "
-        forward = scipy(scipy_name)
+
+        def forward(xp, input: Array):
+            require_kind(f"{name}_cpu", input, "f")
+            return scipy_special(values, input) if isinstance(values, str) else values(input)
+
         samples = unary(0.2, 2.0)
 
 
-for _name, _scipy_name, _purpose in (
-    ("bessel_j0", "j0", "Bessel function of the first kind, order zero"),
-    ("bessel_j1", "j1", "Bessel function of the first kind, order one"),
-    ("bessel_y0", "y0", "Bessel function of the second kind, order zero"),
-    ("bessel_y1", "y1", "Bessel function of the second kind, order one"),
-    ("modified_bessel_i0", "i0", "Modified Bessel function of the first kind, order zero"),
-    ("modified_bessel_i1", "i1", "Modified Bessel function of the first kind, order one"),
-    ("modified_bessel_k0", "k0", "Modified Bessel function of the second kind, order zero"),
-    ("modified_bessel_k1", "k1", "Modified Bessel function of the second kind, order one"),
-    ("scaled_modified_bessel_k0", "k0e", "`modified_bessel_k0` scaled by exp(x)"),
-    ("scaled_modified_bessel_k1", "k1e", "`modified_bessel_k1` scaled by exp(x)"),
+BESSEL = "Bessel function of the {} kind, order {}"
+for _name, _purpose, _values in (
+    ("airy_ai", "The Airy function Ai", bessel.airy_ai),
+    ("bessel_j0", BESSEL.format("first", "zero"), functools.partial(bessel.first_kind, 0)),
+    ("bessel_j1", BESSEL.format("first", "one"), functools.partial(bessel.first_kind, 1)),
+    ("bessel_y0", BESSEL.format("second", "zero"), functools.partial(bessel.second_kind, 0)),
+    ("bessel_y1", BESSEL.format("second", "one"), functools.partial(bessel.second_kind, 1)),
+    ("modified_bessel_i0", "Modified " + BESSEL.format("first", "zero"), "i0"),
+    ("modified_bessel_i1", "Modified " + BESSEL.format("first", "one"), "i1"),
+    ("modified_bessel_k0", "Modified " + BESSEL.format("second", "zero"), "k0"),
+    ("modified_bessel_k1", "Modified " + BESSEL.format("second", "one"), "k1"),
+    ("scaled_modified_bessel_k0", "`modified_bessel_k0` scaled by exp(x)", "k0e"),
+    ("scaled_modified_bessel_k1", "`modified_bessel_k1` scaled by exp(x)", "k1e"),
+    ("spherical_bessel_j0", "Spherical " + BESSEL.format("first", "zero") + ": sin(x) / x, and 1 at 0", bessel.spherical),
 ):
-    _without_derivative(_name, _scipy_name, _purpose)
+    _without_derivative(_name, _purpose, _values)
 
 
 # --- further names ---------------------------------------------------------------------------------------------------

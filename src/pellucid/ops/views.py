@@ -563,10 +563,11 @@ class view_as_complex:
     """
 
     def forward(xp, input: Array):
-        if input.dtype.char not in "fde":
+        if input.dtype.char not in "fd":
             raise RuntimeError(
-                f"view_as_complex is only supported for half, float and double tensors, but got a tensor of "
-                f"scalar type: {input.dtype}"
+                f"view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: "
+                f"{input.dtype}"
+                + (" (complex numbers of two halfs are not there: convert with .float())" if input.dtype.char == "e" else "")
             )
         if not input.ndim or input.shape[-1] != 2:
             raise RuntimeError(f"Tensor must have a last dimension of size 2, got shape {list(input.shape)}")

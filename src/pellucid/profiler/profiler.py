@@ -107,7 +107,7 @@ class profile:
             self.profiler._finish()
             if self.on_trace_ready is not None and (before is SAVE or after is None):
                 self.on_trace_ready(self)
-        if after is WARMUP and before is not WARMUP:
+        if after is WARMUP and before in (NONE, SAVE):
             self._prepare()
         if after in RECORDING and (over or before not in RECORDING):
             if before is not WARMUP:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pellucid.autograd.around import observing
 from pellucid.core.errors import type_name
-from pellucid.core.modes import modes
 from pellucid.core.sites import Site
 from pellucid.core.tensor import Number, Tensor
 from pellucid.utils.checkpoint.settings import CheckpointError
@@ -21,12 +21,12 @@ class _Log:
 
     def __enter__(self) -> None:
         self.lines.clear()
-        modes.observers = (*modes.observers, self.note)
-        modes.update()
+        self.block = observing(self.note)
+        self.block.__enter__()
 
     def __exit__(self, *exception) -> None:
-        modes.observers = tuple(o for o in modes.observers if o != self.note)
-        modes.update()
+        self.block.__exit__()
+        del self.block  # it leads back here
 
     def note(self, op, bound, raw, made) -> None:
         """The observer."""

@@ -10,6 +10,7 @@ from collections import defaultdict
 from enum import Enum
 from typing import Any
 
+from pellucid.autograd.around import observing
 from pellucid.autograd.declaration import Operator
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Number, counter
@@ -84,12 +85,12 @@ class _Caching:
         self.policy, self.storage = policy, storage
 
     def __enter__(self) -> None:
-        modes.observers = (*modes.observers, self.observe)
-        modes.update()
+        self.block = observing(self.observe)
+        self.block.__enter__()
 
     def __exit__(self, *exception) -> None:
-        modes.observers = tuple(o for o in modes.observers if o != self.observe)
-        modes.update()
+        self.block.__exit__()
+        del self.block  # it leads back here
 
     def observe(self, op: Operator, bound, raw, made) -> None:
         """Ask the policy about one call."""
