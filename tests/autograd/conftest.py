@@ -34,3 +34,12 @@ def freed_by_reference_count():
             gc.enable()
 
     return check
+
+
+@pytest.fixture
+def level():
+    """An open level of forward mode."""
+    from duals import dual_level  # found only now that this folder is on the path
+
+    with dual_level():
+        yield

@@ -12,6 +12,7 @@ import pytest
 
 torch = importlib.import_module(os.environ.get("TEST_LIBRARY", "pellucid"))
 ON_PELLUCID = torch.__name__ == "pellucid"
+forward_ad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
 
 
 # What PyTorch keeps under `torch._C` and Pellucid offers in `autograd.graph`: questions to the running backward.
@@ -58,3 +59,7 @@ def close(tensor, expected, tolerance=1e-9):
     array, expected = tensor.detach().numpy(), np.asarray(expected)
     same_shape = array.shape == expected.shape
     return same_shape and np.allclose(array, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+class Marker:
+    """Something that can be watched."""

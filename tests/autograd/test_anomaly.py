@@ -6,7 +6,7 @@ import warnings
 import weakref
 
 import pytest
-from library import leaf, pellucid_only, torch
+from library import Marker, leaf, pellucid_only, torch
 
 detect_anomaly = torch.autograd.detect_anomaly
 
@@ -226,10 +226,6 @@ def test_the_mode_notes_which_node_recorded_another():
         (first,) = torch.autograd.grad(y, x, create_graph=True)
     assert first.grad_fn.metadata["parent_"] is y.grad_fn
     assert "parent_" not in y.grad_fn.metadata
-
-
-class Marker:
-    """Something that can be watched."""
 
 
 def test_what_the_mode_notes_keeps_nothing_alive():

@@ -4,7 +4,7 @@ import warnings
 from collections import OrderedDict
 
 import pytest
-from library import close, const, leaf, torch
+from library import close, const, leaf, pellucid_only, torch
 
 INTEGERS = ["uint8", "int8", "int16", "int32", "int64", "bool"]
 FLOATS = ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
@@ -40,6 +40,16 @@ def test_hooks_put_in_by_hand_run_only_where_a_gradient_flows(on):
     (sum(targets.values()) * 3).backward()
     assert log == ([3.0] if on == "leaf" else [])
     assert list(target._backward_hooks) == ["mine"]
+
+
+@pellucid_only("PyTorch takes anything and fails later")
+def test_hooks_put_in_by_hand_are_a_dictionary():
+    x = leaf([1.0])
+    with pytest.raises(TypeError, match="_backward_hooks must be a dict or None, got list"):
+        x._backward_hooks = [print]
+    x._backward_hooks = None
+    (x * 2).backward()
+    assert close(x.grad, [2.0])
 
 
 def test_requires_grad_in_place_returns_the_tensor_itself():

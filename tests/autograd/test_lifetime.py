@@ -7,7 +7,7 @@ import sys
 import weakref
 
 import pytest
-from library import ON_PELLUCID, close, leaf, pellucid_only, torch
+from library import ON_PELLUCID, Marker, close, leaf, pellucid_only, torch
 
 Function = torch.autograd.Function
 
@@ -35,10 +35,6 @@ class Pair(Function):
     @staticmethod
     def backward(ctx, g, h):
         return g * 2 + h * 3
-
-
-class Marker:
-    """Something that can be watched."""
 
 
 def mark(tensor):

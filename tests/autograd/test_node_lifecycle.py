@@ -7,7 +7,7 @@ import gc
 import weakref
 
 import pytest
-from library import close, leaf, pellucid_only, torch
+from library import Marker, close, leaf, pellucid_only, torch
 
 Function = torch.autograd.Function
 
@@ -49,10 +49,6 @@ class Halves(Function):
     @staticmethod
     def backward(ctx, g, h):
         return torch.cat([g, h])
-
-
-class Marker:
-    """Something that can be watched."""
 
 
 MAKERS = pytest.mark.parametrize("make", [lambda x: x * x, Square.apply], ids=["operator", "function"])

@@ -15,6 +15,10 @@ __all__ = ["vmap_over"]
 F = declaration.tensors
 
 
+class _AnyFunctions(BatchLevel):
+    takes_any_function = True
+
+
 def vmap_over(function, tensors) -> tuple[Tensor, ...]:
     """Call a function of one example on all examples at once.
 
@@ -26,7 +30,7 @@ def vmap_over(function, tensors) -> tuple[Tensor, ...]:
         What the function returned, with the examples in dimension 0.
     """
     size = tensors[0]._array.shape[0]
-    level = BatchLevel(size)
+    level = _AnyFunctions(size)
     with opened(level):
         results = function(*[batch_of(t, level) for t in tensors])
     return tuple(_whole(r, level) for r in results)

@@ -178,6 +178,8 @@ def marked(tensor: Tensor) -> Tensor:
 class BatchLevel(Level):
     """One level of batching over `size` examples."""
 
+    takes_any_function = False  # whether a custom Function that says nothing about batches is run on the wrappers
+
     def __init__(self, size: int, randomness: str = "error"):
         self.size, self.randomness = size, randomness
 
@@ -268,9 +270,9 @@ class BatchLevel(Level):
             forget_history(op, target)
         return tensor
 
-    def function(self, cls, args):
+    def applied(self, cls, args):
         """A custom Function: its `vmap`, or its other methods on the wrappers."""
-        from pellucid.autograd.function import apply_batched
+        from pellucid.autograd.function_batched import apply_batched
 
         return apply_batched(self, cls, args)
 
@@ -359,7 +361,7 @@ def _by_declaration(level, op: Operator, arguments, common):
     values: dict = {p.name: _unwrapped(v) for p, v in zip(op.parameters, arguments, strict=True)}
     values |= {"batched": batched, "size_of_batch": level.size}
     for p, v in zip(op.parameters, arguments, strict=True):
-        if isinstance(v, list):
+        if isinstance(v, list) and p.name in batched:
             values[p.name] = [with_batch(x, level.size) for x in v]
     return op.batch(F, *[values[name] for name in formula_arguments(op.batch)])
 

@@ -145,7 +145,10 @@ def record(op: Operator, bound, raw, common, result, inplace: Tensor | None = No
         else:
             outputs = kept or (result if op.results else (result,))
             save_result(node, name, outputs[op.outputs.index(name)], inplace)
-    if op.multi:
+    if not op.multi:
+        first = result[0] if isinstance(result, (tuple, list)) else result
+        node.fact = np.shape(first), first.dtype
+    else:
         kept = [
             r for r, name in zip(result, op.outputs or [None] * len(result), strict=True) if name not in op.constant
         ]
@@ -240,8 +243,7 @@ def finish(op: Operator, made, node, operands, need: bool) -> None:
                 t._counter = saved
         if name not in op.constant:
             number += 1
-        if modes.inference and not (op.view and operands[0]._rare is None):
-            t.rare.inference = True
+        if modes.inference and not (op.view or op.multi_view):
             t._counter = InferenceCounter()
     if node is None and (need or any(t is not None and t._rare is not None for t in operands)):
         for t in made:

@@ -54,8 +54,10 @@ def _fact(root) -> tuple | None:
         return root._array.shape, root._array.dtype
     if root.fact is None and isinstance(root.node, AccumulateGrad):
         return root.node.variable._array.shape, root.node.variable._array.dtype
+    if root.fact is not None:
+        return root.fact
     facts = getattr(root.node, "facts", None)
-    return facts[root.output_nr] if root.fact is None and facts else root.fact
+    return facts[root.output_nr] if facts else getattr(root.node, "fact", None)
 
 
 def _sequence(value) -> tuple:

@@ -38,8 +38,8 @@ class _Level(DualLevel):
         return super().tangent(tensor) if _local.enabled and not modes.inference else None
 
     def in_sight(self) -> bool:
-        """Whether operators see tangents now: they do not inside `forward` and `jvp` of a custom Function."""
-        return _local.enabled and not modes.inference and self in modes.transforms
+        """Whether tensors may get tangents now: they may not inside `forward` and `jvp` of a custom Function."""
+        return not modes.inference and self in modes.transforms
 
 
 class _Local(threading.local):
@@ -159,20 +159,12 @@ def _is_fwd_grad_enabled() -> bool:
     return _local.enabled and (_local.level is None or _local.level in modes.transforms)
 
 
-class _set_fwd_grad_enabled(_Mode):
+class _set_fwd_grad_enabled:
     """Let tangents travel or not: takes effect when called, and ends with the block if used as a context manager."""
 
     def __init__(self, mode: bool):
         self.mode, self.before = mode, _local.enabled
         _local.enabled = mode
-
-    def __call__(self, function):
-        _local.enabled = self.before
-        return super().__call__(function)
-
-    def clone(self):
-        """A new context of the same kind."""
-        return _set_fwd_grad_enabled(self.mode)
 
     def __enter__(self) -> None:
         pass

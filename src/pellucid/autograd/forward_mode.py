@@ -180,6 +180,9 @@ class DualLevel(Level):
                 refresh(tensor)
             before = _before_write(tensor)
             bound = [before if v is tensor else v for v in bound]
+            if own is not None:  # what formulas save of it must not be written to
+                kept = F.clone(own)
+                tangents = [kept if t is own else t for t in tangents]
             made = general(op, bound)
             pushed = push_forward(op, bound, [made], tangents)[0]
             inplace(op, tensor, values)
@@ -188,7 +191,7 @@ class DualLevel(Level):
         _save_with_tangents(op, [tensor], self)
         return tensor
 
-    def function(self, cls, args):
+    def applied(self, cls, args):
         """A custom Function: its `jvp` makes the tangents of its results."""
         from pellucid.autograd.function_forward import apply_forward_mode
 

@@ -100,8 +100,9 @@ class Function(metaclass=FunctionMeta):
     def apply(cls, *args):
         """Run `forward` and record the operation; inside a transform, the transform decides how."""
         if modes.transforms:
-            return modes.transforms[-1].function(cls, args)
-        result, ctx = recorded_call(cls, args)
+            result, ctx = modes.transforms[-1].applied(cls, args)
+        else:
+            result, ctx = recorded_call(cls, args)
         ctx.for_forward = ()
         return result
 

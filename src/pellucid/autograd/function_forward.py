@@ -10,12 +10,10 @@ from typing import Any
 
 from pellucid.autograd import declaration
 from pellucid.autograd.forward_mode import DualLevel, check_tangent, forward_base, laid_out_like
-from pellucid.autograd.function import FunctionCtx, new_context, recorded_call, set_up
-from pellucid.autograd.function_context import Recording
-from pellucid.autograd.function_outputs import forget_marks, share_tangents
-from pellucid.autograd.hooks import user_code
+from pellucid.autograd.function_batched import applied_further_out
+from pellucid.autograd.function_context import FunctionCtx
+from pellucid.autograd.function_outputs import share_tangents
 from pellucid.autograd.transforms import below
-from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor
 
 __all__ = ["apply_forward_mode"]
@@ -23,16 +21,12 @@ __all__ = ["apply_forward_mode"]
 F = declaration.tensors
 
 
-def apply_forward_mode(level: DualLevel, cls, args):
+def apply_forward_mode(level: DualLevel, cls, args) -> tuple[Any, FunctionCtx]:
     """Apply a Function to arguments of which some may carry tangents at this level."""
-    return _applied(level, cls, args)[0]
-
-
-def _applied(level: DualLevel, cls, args) -> tuple[Any, FunctionCtx]:
     tangents = [level.tangent(a) for a in args]
     versions = [None if t is None else t._version for t in tangents]
     with below(level):
-        result, ctx = _further_out(cls, args)
+        result, ctx = applied_further_out(cls, args)
         if all(t is None for t in tangents):
             return result, ctx
         outputs = list(result) if isinstance(result, tuple) else [result]
@@ -46,30 +40,6 @@ def _applied(level: DualLevel, cls, args) -> tuple[Any, FunctionCtx]:
     return result, ctx
 
 
-def _further_out(cls, args) -> tuple[Any, FunctionCtx]:
-    """The results of a Function one level further out, and a context for `jvp`.
-
-    Raises:
-        RuntimeError: a level of batching stands there, and the Function has no `setup_context` to fill a context with.
-    """
-    if not modes.transforms:
-        return recorded_call(cls, args)
-    level = modes.transforms[-1]
-    if isinstance(level, DualLevel):
-        return _applied(level, cls, args)
-    if cls.setup_context is None:
-        raise RuntimeError(
-            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
-            f"the setup_context staticmethod: {cls.__name__} does all in forward"
-        )
-    result = level.function(cls, args)
-    ctx = new_context(cls, args)
-    with user_code(Recording(False)):
-        set_up(cls, ctx, args, result)
-    forget_marks(ctx, list(result) if isinstance(result, tuple) else [result])
-    return result, ctx
-
-
 def _pushed(cls, ctx: FunctionCtx, args, tangents, count: int) -> tuple:
     """What the user's `jvp` returns for so many outputs, as a tuple of tangents and None."""
     given = tangents
@@ -79,7 +49,7 @@ def _pushed(cls, ctx: FunctionCtx, args, tangents, count: int) -> tuple:
     try:
         pushed = cls.jvp(ctx, *given)
     finally:
-        ctx.pushing, ctx.for_forward = False, ()
+        ctx.pushing = False
     pushed = pushed if isinstance(pushed, tuple) else (pushed,)
     for position, tangent in enumerate(pushed):
         if not (tangent is None or isinstance(tangent, Tensor)):

@@ -12,7 +12,7 @@ from pellucid.autograd.views import Kind, Step, View, check_inplace, rebase, tak
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor, counter, wrap
 
-__all__ = ["forget_marks", "share_tangents", "wrap_outputs"]
+__all__ = ["share_tangents", "wrap_outputs"]
 
 
 def wrap_outputs(ctx: FunctionCtx, outputs: list, args, recorded: bool) -> list:
@@ -38,11 +38,11 @@ def wrap_outputs(ctx: FunctionCtx, outputs: list, args, recorded: bool) -> list:
         wrapped.append(made[id(out)])
     if recorded:
         _save(ctx, outputs, wrapped)
-    forget_marks(ctx, outputs)
+    _forget_marks(ctx, outputs)
     return wrapped
 
 
-def forget_marks(ctx: FunctionCtx, outputs: list) -> None:
+def _forget_marks(ctx: FunctionCtx, outputs: list) -> None:
     """Note which outputs have no derivative, and let go of the marked tensors, which may lead back to the node."""
     constant = {id(t) for t in ctx.non_differentiable}
     ctx.constant = tuple([i for i, o in enumerate(outputs) if id(o) in constant])

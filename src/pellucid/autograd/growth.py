@@ -2,10 +2,10 @@
 
 Such a graph keeps the graphs of all earlier iterations alive. Python's cyclic garbage collector notices when objects
 accumulate, and calls back; when some thousand nodes have been made since the last look, and enough time has passed that
-looking costs next to nothing, the living graphs are measured. One that is deeper each time, and parts of which have been
-differentiated already, is reported once, with its line.
+looking costs next to nothing, the living nodes that a backward has already freed are counted. If they are more each
+time, the living graphs are measured, and the deepest with such nodes in it is reported, once, with its line.
 
-Here is also the measuring, which `graph.live` uses.
+Here is also the measuring.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from pellucid.autograd.node import FREED, AccumulateGrad, Node, next_sequence
-from pellucid.core.sites import Site, outside
+from pellucid.core.frames import outer_frames, variables
+from pellucid.core.sites import Site
 from pellucid.core.tensor import Tensor
 
 __all__ = ["GraphGrowthWarning", "Size", "living_results", "look", "measure"]
 
 EVERY = 2000  # nodes made between two looks, at least
 SHARE = 0.02  # of the time, that looking may take
-SHALLOW = 100  # a graph of less depth than this is not worth a word
-DEEPER = 20  # operations by which a graph must have grown
-FREED_ENOUGH = 20  # nodes differentiated already
-LOOKS = 3  # times in a row that a graph must have grown
+MORE = 100  # freed nodes alive by which a look must exceed the one before
+LOOKS = 3  # times in a row that it must
+SHALLOW = 100  # a graph of less depth than this does not grow with every iteration
 
 
 class GraphGrowthWarning(UserWarning):
@@ -84,12 +84,14 @@ def _measure_one(root: Node, depths: dict[Node, int]) -> Size:
 
 
 class _History:
-    """What was seen so far. `depths`: for each line, how deep its graph was at each look that found it deeper."""
+    """What was seen so far."""
 
     next_node = EVERY  # when to look again: not before so many nodes were made
     next_time = 0.0  # and not before this time
-    depths: dict[tuple[CodeType, int], list[int]] = {}  # noqa: RUF012 (there is one history)
-    reported: set[tuple[CodeType, int]] = set()  # noqa: RUF012
+    freed = 0  # nodes alive at the last look that a backward had freed
+    times = 0  # looks in a row that found more of them
+    search = 0  # how many there must be for the graphs to be measured
+    reported: set[tuple[CodeType, int]] = set()  # noqa: RUF012 (there is one history)
 
 
 def _collected(phase: str, info: dict) -> None:
@@ -107,38 +109,38 @@ gc.callbacks.append(_collected)
 
 
 def look() -> None:
-    """Measure the living graphs, and warn of one that has been deeper each of the last times."""
+    """Count the nodes that are alive though a backward has freed them; if they become ever more, find out why."""
+    freed = 0
+    for thing in gc.get_objects():
+        if Node in type(thing).__mro__ and getattr(thing, "adjust", None) is FREED:
+            freed += 1
+    _History.times = _History.times + 1 if freed >= _History.freed + MORE else 0
+    _History.freed = freed
+    if _History.times >= LOOKS and freed >= _History.search:
+        _History.search = 2 * freed
+        _search()
+
+
+def _search() -> None:
+    """Warn of the deepest graph that has been differentiated in part."""
     results = living_results()
-    deepest: dict[tuple[CodeType, int], tuple[Size, Tensor]] = {}
-    for tensor, size in zip(results, measure(results), strict=True):
-        node = tensor._edge[0]
-        place = node.code, node.lasti
-        if node.code is not None and (place not in deepest or size.depth > deepest[place][0].depth):
-            deepest[place] = size, tensor
-    for place in [place for place in _History.depths if place not in deepest]:
-        del _History.depths[place]
-    for place, (size, tensor) in deepest.items():
-        _follow(place, size, tensor)
-
-
-def _follow(place: tuple[CodeType, int], size: Size, tensor: Tensor) -> None:
-    """Add a look at the deepest graph of a line."""
-    depths = _History.depths.setdefault(place, [0])
-    if size.depth < SHALLOW or size.freed < FREED_ENOUGH or size.depth < depths[-1] + DEEPER:
-        _History.depths[place] = [size.depth]
+    found = [(size.depth, size, tensor) for tensor, size in zip(results, measure(results), strict=True) if size.freed]
+    depth, size, tensor = max(found, key=lambda entry: entry[0], default=(0, None, None))
+    if size is None or tensor is None or depth < SHALLOW:
         return
-    depths.append(size.depth)
-    if len(depths) > LOOKS and place not in _History.reported:
+    node = tensor._edge[0]
+    place = node.code, node.lasti
+    if node.code is not None and place not in _History.reported:
         _History.reported.add(place)
-        _warn(Site.of(*place), size, tensor, depths[-2])
+        _warn(Site.of(*place), size, tensor)
 
 
-def _warn(site: Any, size: Size, tensor: Tensor, before: int) -> None:
+def _warn(site: Any, size: Size, tensor: Tensor) -> None:
     name = _name(tensor)
     what = f"`{name}`, " if name else "a tensor "
     message = (
         f"the graph of {what}made at {site}, grows with every iteration: it is {size.depth:,} operations deep, "
-        f"{before:,} at the last look, and {size.freed:,} of its operations have been differentiated already. It keeps the "
+        f"and {size.freed:,} of its {size.nodes:,} operations have been differentiated already. It keeps the "
         "graphs of all earlier iterations alive. To add up numbers, use loss.item() or loss.detach(); where a state is "
         "carried over, detach() it once in each iteration. pellucid.graph.live() shows which names hold graphs."
     )
@@ -147,11 +149,9 @@ def _warn(site: Any, size: Size, tensor: Tensor, before: int) -> None:
 
 def _name(tensor: Tensor) -> str:
     """The plain variable that holds a tensor in a running function of this thread; empty if none does."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if outside[frame.f_code.co_filename]:
-            for name, value in (*frame.f_locals.items(), *frame.f_globals.items()):
+    for frame in outer_frames(sys._getframe(1)):
+        for scope in (variables(frame), frame.f_globals):
+            for name, value in list(scope.items()):
                 if value is tensor:
                     return name
-        frame = frame.f_back
     return ""

@@ -30,7 +30,7 @@ def _get_requires_grad(self: Tensor) -> bool:
         if view.kind is not Kind.PLAIN:  # its history may be out of date, which only using it complains about
             return self._requires_grad or view.base._requires_grad
         refresh(self)
-    return self._requires_grad
+    return self._requires_grad or (self._rare is not None and self._rare.wish)
 
 
 def _set_requires_grad(self: Tensor, value: bool) -> None:
@@ -55,7 +55,10 @@ def _set_requires_grad(self: Tensor, value: bool) -> None:
             "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. Make a clone() of "
             "it first."
         )
-    self._requires_grad = value
+    if isinstance(self._counter, InferenceCounter):
+        self.rare.wish = value
+    else:
+        self._requires_grad = value
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:

@@ -61,6 +61,7 @@ def joined(op: Operator, tensors, *attributes) -> Tensor | None:
     made = wrap(np.asarray(result))
     if need and road is RECORD:
         node = _node(op, [(t._edge or leaf_edge(t)) if t._requires_grad else None for t in tensors], attributes)
+        node.fact = made._array.shape, made._array.dtype
         for name, what in op.node.kinds.items():
             if what == "fact":
                 setattr(node, name, tuple([getattr(a, name.rpartition("_")[2]) for a in arrays]))

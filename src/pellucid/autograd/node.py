@@ -93,7 +93,8 @@ class Node:
     # adjust      None where the formulas' results need nothing undone; an Adjust otherwise; FREED after backward
     # code, lasti the line that made it, see core/sites.py
     # extra       hooks and metadata, or None
-    __slots__ = ("__weakref__", "adjust", "code", "edges", "extra", "lasti", "sequence")
+    # fact        shape and dtype of the result; nodes with several outputs have `facts` instead
+    __slots__ = ("__weakref__", "adjust", "code", "edges", "extra", "fact", "lasti", "sequence")
 
     multi = False  # with several outputs, gradients come as a list with None for outputs that had none
     saved: tuple[str, ...] = ()  # slots that release() empties
@@ -102,6 +103,7 @@ class Node:
 
     if TYPE_CHECKING:
         edges: tuple
+        fact: Any
         sequence: int
         adjust: Any
         extra: Extra | None
@@ -143,8 +145,11 @@ class Node:
 
     @property
     def _input_metadata(self) -> tuple:
-        """Shape and dtype of each output, where the node keeps them: nodes with several outputs do."""
-        return tuple(Fact(*fact) for fact in getattr(self, "facts", ()))
+        """Shape and dtype of each output."""
+        facts = getattr(self, "facts", None)
+        if facts is None:
+            facts = (getattr(self, "fact", None),)
+        return tuple(Fact(*fact) for fact in facts if fact is not None)
 
     @property
     def site(self) -> Site | None:

@@ -234,6 +234,7 @@ def _link(node: Node, result: Tensor) -> Tensor:
     link = Linked()
     link.edges = tuple(e for e in node.edges if e is not None)
     link.sequence, link.adjust, link.extra = next_sequence(), None, None
+    link.fact = result._array.shape, result._array.dtype
     link.code, link.lasti = node.code, node.lasti
     made = result._alias()
     made._requires_grad, made._edge = True, edge_to(link)

@@ -452,7 +452,7 @@ def _tail(op: Operator, adjust: str, number: str = "") -> list[str]:
         "n = node()",
         f"n.edges = edges = ({edges},)",
         f"n.adjust = {adjust}",
-        "n.sequence = next_sequence(); n.extra = None",
+        "n.sequence = next_sequence(); n.extra = None; n.fact = d.shape, d.dtype",
         "f = getframe(1); code = f.f_code",
         "if outside[code.co_filename]: n.code = code; n.lasti = f.f_lasti",
         "else: n.code, n.lasti = caller(f)",

@@ -23,8 +23,8 @@ class Level:
         """Call an operator and write its result into its first operand."""
         raise NotImplementedError
 
-    def function(self, cls, args):
-        """Apply a custom Function."""
+    def applied(self, cls, args):
+        """Apply a custom Function: its results, and a context that its further methods can be given at this level."""
         raise NotImplementedError
 
     def close(self) -> None:

@@ -58,7 +58,6 @@ def take_view(result: Tensor, source: Tensor, step: Step, operation: str, kind: 
     """Note that `result` is a view of `source`."""
     count = result._counter = counter(source)
     if isinstance(count, InferenceCounter):
-        result.rare.inference = True
         return
     if not modes.grad_enabled or modes.inference:
         multi = kind is Kind.MULTI
@@ -229,6 +228,7 @@ def zero_node(op, tensor: Tensor):
     node = cls.__new__(cls)
     node.edges, node.adjust, node.extra, node.sequence = (None,), None, None, next_sequence()
     node.code, node.lasti = caller(sys._getframe(1))
+    node.fact = tensor._array.shape, tensor._array.dtype
     return node
 
 
@@ -248,6 +248,7 @@ class CopySlices(Node):
         self.order = None if base._wraps else _order(base._array)  # the steps may need a gradient laid out as the base is
         self.edges = (edge_of(base), *function.edges[1:])
         self.sequence, self.adjust, self.extra = next_sequence(), None, None
+        self.fact = base._array.shape, base._array.dtype
         self.code, self.lasti = function.code, function.lasti
 
     def apply(self, grad, edges, keep):

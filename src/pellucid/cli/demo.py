@@ -7,7 +7,6 @@ This is the command: its options, its files, its closing words. The network is i
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import textwrap
 import time
@@ -16,10 +15,11 @@ from pathlib import Path
 import pellucid
 from pellucid.cli.chart import learning_curve
 from pellucid.cli.errors import EXIT_INTERRUPTED, UsageError
+from pellucid.cli.files import write_text
 from pellucid.cli.interrupt import EndEarly
+from pellucid.cli.numbers import positive, positive_whole, whole
 from pellucid.cli.progress import Progress, choose_progress
 from pellucid.cli.training import EPOCHS, Settings, Training
-from pellucid.core.atomic import writing
 from pellucid.graph import draw_svg
 from pellucid.nn import functional as F
 
@@ -161,38 +161,3 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--out {folder}: cannot make this folder: {error.strerror}") from error
-
-
-def write_text(path: Path, content: str) -> None:
-    try:
-        with writing(path) as stream:
-            stream.write(content.encode())
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def whole(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}") from None
-    if not 0 <= number < 2**63:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to 2**63 - 1, got {text}")
-    return number
-
-
-def positive_whole(text: str) -> int:
-    number = whole(text)
-    if number == 0:
-        raise argparse.ArgumentTypeError("expected a whole number from 1 up, got 0")
-    return number
-
-
-def positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
-    if not (number > 0 and math.isfinite(number)):
-        raise argparse.ArgumentTypeError(f"expected a finite number above 0, got {text}")
-    return number

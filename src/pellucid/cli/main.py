@@ -12,10 +12,14 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import pellucid
-from pellucid.cli import demo
+from pellucid.cli import demo, graph, summary
 from pellucid.cli.errors import EXIT_INTERRUPTED, EXIT_USAGE, UsageError
 
-PROGRAMS = {"demo": (demo, "train a small network on handwritten digits and draw what happened")}
+PROGRAMS = {
+    "demo": (demo, "train a small network on handwritten digits and draw what happened"),
+    "graph": (graph, "run a program and show the computation graph of its last backward()"),
+    "summary": (summary, "print the modules of a model with shapes, parameters and arithmetic"),
+}
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -55,6 +59,6 @@ def build_parser() -> argparse.ArgumentParser:
     parser = OneLineParser(prog="pellucid", description="Autograd you can see through.")
     parser.add_argument("--version", action="version", version=f"pellucid {pellucid.__version__}")
     programs = parser.add_subparsers(dest="program", metavar="PROGRAM")
-    for name, (program, summary) in PROGRAMS.items():
-        program.add_arguments(programs.add_parser(name, help=summary, description=program.DESCRIPTION))
+    for name, (program, purpose) in PROGRAMS.items():
+        program.add_arguments(programs.add_parser(name, help=purpose, description=program.DESCRIPTION))
     return parser

@@ -71,12 +71,12 @@ class Rare:
         "cut",
         "grad_dtype",
         "hooks",
-        "inference",
         "name",
         "post_accumulate",
         "retain",
         "tangents",
         "watched",
+        "wish",
     )
 
     def __init__(self):
@@ -85,7 +85,7 @@ class Rare:
         self.hooks: dict | None = None  # tensor hooks of a leaf
         self.post_accumulate: dict | None = None
         self.retain = False  # retain_grad() was called on a non-leaf
-        self.inference = False
+        self.wish = False  # an inference tensor's requires_grad, which no operation heeds outside of inference mode
         self.name = None
         self.watched = False  # backward must ask for hooks, post_accumulate and grad_dtype
         self.tangents: dict | None = None  # level of forward mode -> tangent; see autograd/forward_mode.py

@@ -23,7 +23,14 @@ from pellucid.ops.expansion import broadcast_tensors
 from pellucid.ops.factories import arange, eye, full, ones_like
 from pellucid.ops.randoms import multinomial, poisson
 
-__all__ = ["Categorical", "Multinomial", "OneHotCategorical", "OneHotCategoricalStraightThrough", "OverCategories", "Poisson"]
+__all__ = [
+    "Categorical",
+    "Multinomial",
+    "OneHotCategorical",
+    "OneHotCategoricalStraightThrough",
+    "OverCategories",
+    "Poisson",
+]
 
 
 class Categorical(Distribution):

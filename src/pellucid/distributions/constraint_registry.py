@@ -71,12 +71,16 @@ def _to_real(constraint):
 
 @_register(constraints.positive, constraints.nonnegative)
 def _to_above(constraint):
-    return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)])
+    return transforms.ComposeTransform(
+        [transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)]
+    )
 
 
 @_register(constraints.less_than)
 def _to_below(constraint):
-    return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)])
+    return transforms.ComposeTransform(
+        [transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)]
+    )
 
 
 @_register(constraints.interval, constraints.half_open_interval)
@@ -121,7 +125,9 @@ def _register_compound(registry: ConstraintRegistry) -> None:
     registry.register(
         constraints.cat, lambda c: transforms.CatTransform([registry(part) for part in c.cseq], c.dim, c.lengths)
     )
-    registry.register(constraints.stack, lambda c: transforms.StackTransform([registry(part) for part in c.cseq], c.dim))
+    registry.register(
+        constraints.stack, lambda c: transforms.StackTransform([registry(part) for part in c.cseq], c.dim)
+    )
 
 
 _register_compound(biject_to)

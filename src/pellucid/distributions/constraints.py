@@ -431,9 +431,7 @@ class _Cat(_Sequence):
     def __init__(self, cseq, dim=0, lengths=None):
         super().__init__(cseq, dim)
         self.lengths = list(lengths) if lengths is not None else [1] * len(self.cseq)
-        must(
-            len(self.lengths) == len(self.cseq), f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})"
-        )
+        must(len(self.lengths) == len(self.cseq), f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})")
 
     def check(self, value):
         self._check_dim(value)

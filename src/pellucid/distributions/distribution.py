@@ -221,5 +221,6 @@ class Distribution:
         return self.entropy().exp()
 
     def __repr__(self) -> str:
-        given = [(name, self.__dict__[name]) for name in self.arg_constraints if name in self.__dict__]
-        return f"{type(self).__name__}({', '.join([f'{k}: {shown(v if v.numel() == 1 else v.size())}' for k, v in given])})"
+        given = {name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__}
+        texts = [f"{name}: {shown(value if value.numel() == 1 else value.size())}" for name, value in given.items()]
+        return f"{type(self).__name__}({', '.join(texts)})"

@@ -155,9 +155,7 @@ class Gumbel(TransformedDistribution):
     def __init__(self, loc, scale, validate_args: bool | None = None):
         self.loc, self.scale = broadcast_all(loc, scale)
         info = finfo(self.loc.dtype)
-        base = Uniform(
-            full_like(self.loc, info.tiny), full_like(self.loc, 1 - info.eps), validate_args=validate_args
-        )
+        base = Uniform(full_like(self.loc, info.tiny), full_like(self.loc, 1 - info.eps), validate_args=validate_args)
         log = ExpTransform().inv
         negated = AffineTransform(loc=0, scale=-ones_like(self.scale))
         super().__init__(

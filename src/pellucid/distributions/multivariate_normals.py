@@ -64,7 +64,12 @@ class MultivariateNormal(Distribution):
     has_rsample = True
 
     def __init__(
-        self, loc: Tensor, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args: bool | None = None
+        self,
+        loc: Tensor,
+        covariance_matrix=None,
+        precision_matrix=None,
+        scale_tril=None,
+        validate_args: bool | None = None,
     ):
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
@@ -248,7 +253,9 @@ class LowRankMultivariateNormal(Distribution):
         shape = self._extended_shape(sample_shape)
         shared = randn((*shape[:-1], self.cov_factor.shape[-1]), dtype=self.loc.dtype)
         own = randn(shape, dtype=self.loc.dtype)
-        return self.loc + times_vector(self._unbroadcasted_cov_factor, shared) + self._unbroadcasted_cov_diag.sqrt() * own
+        return (
+            self.loc + times_vector(self._unbroadcasted_cov_factor, shared) + self._unbroadcasted_cov_diag.sqrt() * own
+        )
 
     def log_prob(self, value: Tensor) -> Tensor:
         """-(d^T S^-1 d + N log(2 pi) + log det S) / 2, with d = value - loc and S the covariance."""
@@ -259,7 +266,9 @@ class LowRankMultivariateNormal(Distribution):
 
     def entropy(self) -> Tensor:
         """(N (1 + log(2 pi)) + log det S) / 2."""
-        return (0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())).expand(self._batch_shape)
+        return (0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())).expand(
+            self._batch_shape
+        )
 
 
 def _identity_plus(matrix: Tensor) -> Tensor:

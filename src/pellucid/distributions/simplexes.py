@@ -163,9 +163,7 @@ class Kumaraswamy(TransformedDistribution):
 
     def __init__(self, concentration1, concentration0, validate_args: bool | None = None):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
-        uniform = Uniform(
-            zeros_like(self.concentration0), ones_like(self.concentration0), validate_args=validate_args
-        )
+        uniform = Uniform(zeros_like(self.concentration0), ones_like(self.concentration0), validate_args=validate_args)
         steps = [
             PowerTransform(exponent=self.concentration0.reciprocal()),
             AffineTransform(loc=1.0, scale=-1.0),

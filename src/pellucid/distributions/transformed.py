@@ -35,7 +35,10 @@ class Independent(Distribution):
                 f"{reinterpreted_batch_ndims} vs {base_dims}"
             )
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
-        shape, kept = base_distribution.batch_shape + base_distribution.event_shape, base_dims - reinterpreted_batch_ndims
+        shape, kept = (
+            base_distribution.batch_shape + base_distribution.event_shape,
+            base_dims - reinterpreted_batch_ndims,
+        )
         super().__init__(shape[:kept], shape[kept:], validate_args=validate_args)
 
     def _expand_into(self, new, batch_shape) -> None:

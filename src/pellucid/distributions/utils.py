@@ -138,7 +138,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     # count = (D + diag) (D + diag + 1) / 2, less the corner that sticks out below for diag > 0
     width = 1 + 2 * diag
     size = (-width + (width**2 + 8 * count + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2
-    if round(size) - size > finfo(vec.dtype).eps:
+    if abs(round(size) - size) > finfo(vec.dtype).eps:
         raise ValueError(
             f"The size of last dimension is {count} which cannot be expressed as the lower triangular part of a square "
             "D x D matrix."

@@ -16,6 +16,7 @@ import numpy as np
 
 from pellucid.core.tensor import Tensor
 from pellucid.graph.derivatives import as_matrix
+from pellucid.graph.pausing import collector_paused
 from pellucid.graph.selecting import feeding
 from pellucid.graph.snapshot import Edge, Graph
 from pellucid.graph.walk import graph_of_tensors
@@ -23,6 +24,7 @@ from pellucid.graph.walk import graph_of_tensors
 __all__ = ["Chain", "Path", "chain", "chain_in"]
 
 MOST_PATHS = 20
+MOST_STEPS = 20_000  # of all listed paths together
 MOST_FACTORS = 8  # of a path that are written out
 
 
@@ -104,6 +106,7 @@ def chain(result: Tensor, variable: Tensor, *, most: int = MOST_PATHS) -> Chain:
     return chain_in(graph_of_tensors([result], values=True, frame=sys._getframe(1)), result, variable, most)
 
 
+@collector_paused()
 def chain_in(graph: Graph, result: Any, variable: Any, most: int = MOST_PATHS) -> Chain:
     """`Graph.chain`: see there."""
     end, start = _place(graph, result), _place(graph, variable)
@@ -165,11 +168,13 @@ def _on_path(edge: Edge, start: tuple[int, int]) -> bool:
 def _paths(into: list[list[Edge]], counts: dict[int, int], start: tuple, end: tuple, most: int) -> list[list[Edge]]:
     """The first paths, each as its edges from the result back to the variable."""
     found: list[list[Edge]] = []
+    steps = 0
     stack: list[tuple[int, tuple]] = [(end[0], ())]  # a node, and the edges that led to it as a linked list
-    while stack and len(found) < most:
+    while stack and len(found) < most and steps < MOST_STEPS:
         node, trail = stack.pop()
         if node == start[0]:
             found.append(_unlinked(trail))
+            steps += len(found[-1])
             continue
         for edge in reversed(into[node]):
             if edge.source in counts and _on_path(edge, start):

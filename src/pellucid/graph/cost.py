@@ -194,8 +194,6 @@ class Counter(Recorder):
     def report(self, title: str, model: Module | None) -> Cost:
         """What has been counted."""
         graph = self.graph
-        for vertex, count in self.forward.items():
-            graph.nodes[vertex].flops = count.flops
         nodes = [
             NodeCost(graph.nodes[v] if v >= 0 else None, self.forward.get(v, Count()), self.backward.get(v, Count()))
             for v in sorted({*self.forward, *self.backward})

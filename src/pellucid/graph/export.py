@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from pellucid.graph.draw import Box, picture
 from pellucid.graph.layout import Edge as Arrow
 from pellucid.graph.outline import outline
+from pellucid.graph.pausing import collector_paused
 from pellucid.graph.snapshot import Edge, Graph, Node
 from pellucid.graph.view import Unit, View, shape_text, view_of
 
@@ -20,6 +22,7 @@ __all__ = ["FORMAT", "VERSION", "to_dict", "to_dot", "to_json", "to_networkx", "
 FORMAT, VERSION = "pellucid graph", 1
 
 
+@collector_paused()
 def to_dict(graph: Graph) -> dict[str, Any]:
     """The graph as nested dictionaries and lists of numbers and texts, as `Graph.json` writes it."""
     made = {"format": FORMAT, "version": VERSION, **_plain(graph)}
@@ -32,19 +35,26 @@ def to_dict(graph: Graph) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Data classes as dictionaries; numbers that JSON has no form for as texts."""
-    if isinstance(value, (str, int)) or value is None:
+    kind = value.__class__
+    if kind is str or kind is int or kind is bool or value is None:
         return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
+    if kind is list or kind is tuple:
+        return [_plain(item) for item in value] if value else []
+    if kind is dict:
         return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, complex):
+    if kind is float:
+        return value if math.isfinite(value) else str(value)
+    if kind is complex:
         return str(value)
-    return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__ if not name.startswith("_")}
+    return {name: _plain(getattr(value, name)) for name in _field_names(kind)}
 
 
+@functools.cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(name for name in kind.__dataclass_fields__ if not name.startswith("_"))
+
+
+@collector_paused()
 def to_json(graph: Graph, indent: int | None = None) -> str:
     """The graph as JSON text."""
     return json.dumps(to_dict(graph), indent=indent, ensure_ascii=False, allow_nan=False)
@@ -53,6 +63,7 @@ def to_json(graph: Graph, indent: int | None = None) -> str:
 # --- NetworkX --------------------------------------------------------------------------------------------------------
 
 
+@collector_paused()
 def to_networkx(graph: Graph) -> Any:
     """A `networkx.MultiDiGraph` with the data on its nodes and edges.
 
@@ -85,6 +96,7 @@ STYLES = {
 }
 
 
+@collector_paused()
 def to_dot(graph: Graph, expand: int | str | None = None) -> str:
     """The graph in Graphviz's language: opened modules are clusters, cuts are dashed red."""
     view = view_of(graph, expand)

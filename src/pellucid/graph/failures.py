@@ -9,9 +9,9 @@ from __future__ import annotations
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
+from pellucid.core.frames import variables
 from pellucid.core.sites import outside
 from pellucid.core.tensor import Tensor
-from pellucid.graph.names import variables
 from pellucid.graph.recording import Recorder
 from pellucid.graph.snapshot import Failure, Graph
 from pellucid.nn.modules.module import Module

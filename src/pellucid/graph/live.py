@@ -16,10 +16,11 @@ from typing import Any
 from pellucid.autograd.growth import GraphGrowthWarning, living_results
 from pellucid.autograd.node import FREED, AccumulateGrad
 from pellucid.autograd.node import Node as GradNode
+from pellucid.core.frames import outer_frames, variables
 from pellucid.core.sites import outside
 from pellucid.core.tensor import Tensor, storage_of
 from pellucid.graph.building import Builder, array_of, saved_values
-from pellucid.graph.names import names_in, outer_frames, variables
+from pellucid.graph.names import names_in
 from pellucid.graph.snapshot import Line
 from pellucid.graph.tables import html_table, text_table
 from pellucid.graph.view import bytes_text

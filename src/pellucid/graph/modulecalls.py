@@ -11,6 +11,7 @@ import threading
 from typing import Any
 
 from pellucid.autograd.engine import current_task
+from pellucid.core.tensor import Tensor
 from pellucid.graph.building import WeakTable
 from pellucid.graph.names import names_here
 from pellucid.graph.snapshot import ModuleCall
@@ -18,6 +19,8 @@ from pellucid.nn.modules.hooks import register_module_forward_hook, register_mod
 from pellucid.nn.modules.module import Module
 
 __all__ = ["ModuleCalls"]
+
+MOST_SHOWN, MOST_NESTED = 8, 6  # of the shapes of a result
 
 
 class ModuleCalls:
@@ -52,6 +55,7 @@ class ModuleCalls:
 
     def restart(self) -> None:
         """Forget what is over, for a recording that begins anew while modules may be running."""
+        self._counts = WeakTable()
         running = [call for call, _ in self._stack]
         new = {None: None} | {old: number for number, old in enumerate(running)}
         self.calls[:] = [self.calls[old] for old in running]
@@ -80,6 +84,7 @@ class ModuleCalls:
             return
         call, error = self._stack.pop()
         self.calls[call].finished = sys.exc_info()[1] is error
+        self.calls[call].output = _shapes(output) if output is not None else ""
 
     def _path(self, module: Module) -> str:
         """The path of a module: from the variable that holds it or what it is part of, else from the class's name."""
@@ -108,3 +113,21 @@ def _parameter_names(module: Module) -> list[str]:
         return list(inspect.signature(module.forward).parameters)
     except (TypeError, ValueError):
         return []
+
+
+def _shapes(value: Any, depth: int = 0) -> str:
+    """The shapes of the tensors in a result, nested as it is."""
+    if isinstance(value, Tensor):
+        return str(list(value._array.shape))
+    if depth > MOST_NESTED:
+        return "..."
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_shapes(item, depth + 1)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        opening, closing = "[]" if isinstance(value, list) else "()"
+        items = [_shapes(item, depth + 1) for item in value[:MOST_SHOWN]]
+        more = [f"... {len(value) - MOST_SHOWN} more"] if len(value) > MOST_SHOWN else []
+        return opening + ", ".join(items + more) + closing
+    if hasattr(type(value), "__dataclass_fields__"):
+        return _shapes({name: getattr(value, name) for name in value.__dataclass_fields__}, depth)
+    return type(value).__name__

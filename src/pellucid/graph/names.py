@@ -14,13 +14,12 @@ from types import FrameType
 from typing import Any
 
 from pellucid.autograd.node import Node
-from pellucid.core.sites import outside
+from pellucid.core.frames import outer_frames, variables
 from pellucid.core.tensor import Tensor
 from pellucid.nn.modules.module import Module
 
-__all__ = ["Names", "local_names", "names_here", "names_in", "outer_frames", "variables"]
+__all__ = ["Names", "local_names", "names_here", "names_in"]
 
-MOST_FRAMES = 30
 MOST_ITEMS = 500  # of a container or an instance; longer ones are data
 
 
@@ -122,32 +121,9 @@ def names_here(frame: FrameType | None = None) -> Names:
     return found
 
 
-def outer_frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """The frames outside the library from `frame` outwards."""
-    count = 0
-    while frame is not None and count < MOST_FRAMES:
-        if outside[frame.f_code.co_filename]:
-            count += 1
-            yield frame
-        frame = frame.f_back
-
-
 def _add_locals(found: Names, frame: FrameType) -> None:
     if frame.f_locals is not frame.f_globals:
         _add_scope(found, variables(frame))
-
-
-def variables(frame: FrameType) -> dict[str, Any]:
-    """A copy of a frame's local variables that leaves nothing behind in the frame.
-
-    Up to Python 3.12 asking a function's frame for its locals leaves a dictionary of them in the frame, where they
-    live on after `del`. It is emptied again, unless the program itself holds it (the result of `locals()`).
-    """
-    local = frame.f_locals
-    copy = dict(local)
-    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and isinstance(local, dict) and sys.getrefcount(local) <= 3:
-        local.clear()
-    return copy
 
 
 def local_names(frame: FrameType | None) -> dict[int, str]:

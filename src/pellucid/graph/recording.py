@@ -9,17 +9,20 @@ observer (`modes.observers`). What it keeps is plain data; tensors and nodes it 
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
 from pellucid.autograd.around import Work
 from pellucid.autograd.declaration import Operator
 from pellucid.autograd.engine import current_task
+from pellucid.autograd.node import next_sequence
 from pellucid.autograd.views import CopySlices, refresh
 from pellucid.core.modes import modes
 from pellucid.core.sites import caller
 from pellucid.core.tensor import Number, Tensor
 from pellucid.graph.building import Builder, attribute_text, gradient_of
+from pellucid.graph.cost_rules import Call, cost_of
 from pellucid.graph.derivatives import put_derivatives
 from pellucid.graph.facts import fact_of
 from pellucid.graph.modulecalls import ModuleCalls
@@ -64,6 +67,7 @@ class Recorder:
         self.builder.graph.calls = self.modules.calls
         self.builder.graph.dropped = dropped
         self.walk = Walk(self.builder, Names(), self.values)
+        self.first = next_sequence()  # nodes with lower numbers were there before
 
     def restart(self, dropped: int = 0) -> None:
         """Begin anew."""
@@ -96,6 +100,7 @@ class Recorder:
         if work is Work.OPERATOR or work is Work.IN_PLACE:
             return self._operator(work, subject, arguments, call)
         if work is Work.FUNCTION:
+            self.walk.calls[next_sequence() - 1] = self.modules.current  # its node has just taken its number
             self._functions.append(subject.__name__)
             try:
                 return call()
@@ -186,6 +191,8 @@ class Recorder:
         else:  # what makes a view of a base that was written to has brought it here already
             vertex = self.graph.nodes[known]
         vertex.operator, vertex.inplace = op.name, inplace
+        counted = cost_of(op, Call(op, raw, [t._array for t in made], current_task() is not None))
+        vertex.flops = None if counted is None else counted[1]
         vertex.attributes = vertex.attributes or _attributes(op, bound, raw)
         self._put_place(vertex)
         shown = [results[0]._view.base] if isinstance(node, CopySlices) else results
@@ -269,21 +276,27 @@ class Operand:
         self.tensor, self.position, self.name, self.edge = tensor, position, name, edge
 
 
+@functools.lru_cache(maxsize=2000)
+def _plan(op: Operator) -> list[tuple[int, str, bool, bool]]:
+    """The operands of an operator: number among its parameters, name, whether it is a list, whether edges stand for it."""
+    inputs = {p.name for p in op.inputs}
+    return [
+        (index, p.name, p.kind in ("arrays", "indices"), p.name in inputs)
+        for index, p in enumerate(op.parameters)
+        if p.kind != "attribute"
+    ]
+
+
 def _operands(op: Operator, bound: list) -> list[Operand]:
     """The tensors among the operands of a call."""
     found: list[Operand] = []
     position = edge = 0
-    inputs = {p.name for p in op.inputs}
-    for p, value in zip(op.parameters, bound, strict=True):
-        if p.kind == "attribute":
-            continue
-        listed = p.kind in ("arrays", "indices")
-        for k, item in enumerate(value if listed else [value]):
+    for index, name, listed, has_edge in _plan(op):
+        for k, item in enumerate(bound[index] if listed else (bound[index],)):
             if isinstance(item, Tensor):
-                name = f"{p.name}[{k}]" if listed else p.name
-                found.append(Operand(item, position, name, edge if p.name in inputs else None))
+                found.append(Operand(item, position, f"{name}[{k}]" if listed else name, edge if has_edge else None))
             position += 1
-            edge += p.name in inputs
+            edge += has_edge
     return found
 
 

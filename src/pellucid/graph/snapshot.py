@@ -170,6 +170,7 @@ class ModuleCall:
 
     parameters: elements of all parameters in it and below, each parameter once.
     phase: "backward" for a call in a backward, such as the recomputation of a checkpoint.
+    output: the shapes of what it returned, nested as that was: "[2, 10]", "([2, 10], [2, 4])", "{logits: [2, 10]}".
     """
 
     id: int
@@ -180,6 +181,7 @@ class ModuleCall:
     parameters: int = 0
     finished: bool = True
     phase: str = "forward"
+    output: str = ""
 
 
 @dataclass(slots=True)

@@ -118,6 +118,8 @@ def put_names(graph: Graph, names: Names, recorder: Recorder) -> None:
     """Name what is still alive as the program names it, and note gradients that leaves have."""
     table = graph._handles
     for (_, number), tensor in names.results.items():
+        if table.nodes.get(tensor._edge[0]) is None and tensor._edge[0].sequence > recorder.first:
+            recorder.source(tensor)  # a result that no operator has used, such as a custom Function's
         vertex = table.nodes.get(tensor._edge[0])
         if vertex is not None and number < len(graph.nodes[vertex].outputs):
             graph.nodes[vertex].outputs[number].name = names.of_tensor(tensor)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from pellucid.graph.dominators import meeting_points
 from pellucid.graph.folding import runs
+from pellucid.graph.pausing import collector_paused
 from pellucid.graph.snapshot import Edge, Graph, Node
 from pellucid.graph.view import Unit, View, bytes_text, view_of
 
@@ -23,6 +24,7 @@ SITE_COLUMN = 68
 MOST_DEPTH = 30  # of branches within branches; what lies deeper is counted, not shown
 
 
+@collector_paused()
 def graph_text(graph: Graph, *, expand: int | str | None = None, fold: bool = True) -> str:
     """The graph as text.
 
@@ -80,7 +82,8 @@ class _Writer:
     def __init__(self, view: View, fold: bool):
         self.view, self.fold = view, fold
         self.written: set[int] = set()
-        self.meets = meeting_points([[source for source, _ in self._computed(unit)] for unit in view.units])
+        self.computed = [self._computed_operands(unit) for unit in view.units]
+        self.meets = meeting_points([[source for source, _ in computed] for computed in self.computed])
 
     def lines(self) -> list[Line]:
         """All lines, result after result."""
@@ -152,6 +155,9 @@ class _Writer:
         return count
 
     def _computed(self, unit: Unit) -> list[tuple[int, Edge]]:
+        return self.computed[unit.number]
+
+    def _computed_operands(self, unit: Unit) -> list[tuple[int, Edge]]:
         """The operands of a unit that were computed, each once."""
         found: dict[int, Edge] = {}
         for source, edge in unit.sources:

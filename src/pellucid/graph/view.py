@@ -5,6 +5,7 @@ Text and pictures are made from a `View`. The units of a view follow one another
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from pellucid.graph.selecting import feeding
@@ -84,8 +85,9 @@ def _view(graph: Graph, expand: int | None) -> View:
         unit_of.append(number_of[key])
     _collect(graph, units, unit_of)
     view = View(graph, units, list(dict.fromkeys(unit_of[node] for node, _ in graph.roots)))
+    calls = Counter(unit.title for unit in units if unit.kind == "module")
     for unit in units:
-        _describe(graph, unit)
+        _describe(graph, unit, calls[unit.title] > 1)
     return _arranged(view, _shown(view))
 
 
@@ -111,8 +113,7 @@ def _unit(graph: Graph, node: Node, key: tuple, number: int) -> Unit:
     if key[0] == "node":
         return Unit(number, node.kind, [], title=node.name)
     call = graph.calls[key[1]]
-    title = f"{call.path}: {call.type}" + (f" (call {call.number + 1})" if call.number else "")
-    return Unit(number, "module", [], call=call.id, title=title)
+    return Unit(number, "module", [], call=call.id, title=f"{call.path}: {call.type}")
 
 
 def _collect(graph: Graph, units: list[Unit], unit_of: list[int]) -> None:
@@ -124,8 +125,13 @@ def _collect(graph: Graph, units: list[Unit], unit_of: list[int]) -> None:
                 units[target].sources.append((source, edge))
 
 
-def _describe(graph: Graph, unit: Unit) -> None:
-    """The name and shape of what a unit gives to others: of a module what it computed last."""
+def _describe(graph: Graph, unit: Unit, again: bool) -> None:
+    """The name and shape of what a unit gives to others: of a module what it computed last.
+
+    again: whether the module stands there several times, so that its calls must be told apart.
+    """
+    if again:
+        unit.title += f" (call {graph.calls[unit.call or 0].number + 1})"
     output = _given(graph, unit)
     if output is not None:
         unit.shape = shape_text(output)

@@ -5,8 +5,6 @@ Every walk is iterative and meets each node once: linear in nodes and edges, wha
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import operator
 import sys
 from collections.abc import Callable, Iterable
@@ -23,6 +21,7 @@ from pellucid.graph.derivatives import put_derivatives
 from pellucid.graph.facts import output_facts
 from pellucid.graph.layouts import Layout, layout_of
 from pellucid.graph.names import Names, names_here
+from pellucid.graph.pausing import collector_paused
 from pellucid.graph.snapshot import Edge, Graph, Node, Output
 
 __all__ = ["Walk", "execution_order", "graph_of_tensors", "tensors_in"]
@@ -63,18 +62,6 @@ def graph_of_tensors(tensors: Any, *, values: bool = False, names: Names | None 
         builder.graph.roots = [walk.root(tensor) for tensor in roots]
     builder.graph.title = ", ".join(t for t in (names.of_tensor(root) for root in roots) if t)
     return builder.graph
-
-
-@contextlib.contextmanager
-def collector_paused():
-    """A block that makes many objects and no garbage: the cyclic collector would look through them in vain."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def execution_order(roots: Iterable[GradNode], known: Callable[[GradNode], bool] = lambda node: False) -> list[GradNode]:
@@ -125,6 +112,7 @@ class Walk:
 
     def __init__(self, builder: Builder, names: Names, values: bool):
         self.builder, self.names, self.values = builder, names, values
+        self.calls: dict[int, int | None] = {}  # sequence number of a custom Function's node -> module call it ran in
 
     def root(self, tensor: Tensor) -> tuple[int, int]:
         """The vertex and output of a tensor, with everything behind it."""
@@ -165,6 +153,7 @@ class Walk:
             made.saved = builder.saved_by(node)
             made.attributes = _attributes(node.function if isinstance(node, CopySlices) else node, layout)
         made.site, made.sequence = builder.line(node.code, node.lasti), node.sequence
+        made.call = self.calls.get(node.sequence)
         builder.handles.nodes.set(node, made.id)
         if node.adjust is FREED:
             builder.graph.freed = True

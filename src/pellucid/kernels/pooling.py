@@ -63,15 +63,22 @@ def maxima(x, places: tuple, kernel: tuple, stride: tuple, padding: tuple, dilat
 
 
 def _firsts(x, best, places: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple):
-    """For each place of the kernel, where it is the first to hold its window's maximum: (offset, mask)."""
-    x = _framed(x, places, kernel, stride, padding, dilation, _lowest(x.dtype))
+    """For each place of the kernel, where it is the first in the image to hold its window's maximum: (offset, mask)."""
+    lowest, size = _lowest(x.dtype), x.shape[-len(kernel) :]
+    framed = _framed(x, places, kernel, stride, padding, dilation, lowest)
     open_, broken = np.ones(best.shape, bool), best != best
     broken = broken if broken.any() else None
-    for offset, seen in _places_seen(x, places, kernel, stride, dilation):
+    inside = framed
+    if framed is not x and (best == lowest).any():  # the border looks like a maximum
+        inside = _framed(np.ones(size, bool), places, kernel, stride, padding, dilation, False)
+    views = (_places_seen(image, places, kernel, stride, dilation) for image in (framed, inside))
+    for (offset, seen), (_, within) in zip(*views, strict=True):
         hit = seen == best
         if broken is not None:
             hit |= broken & (seen != seen)
         hit &= open_
+        if inside is not framed:
+            hit &= within
         open_ ^= hit
         yield offset, hit
 

@@ -13,68 +13,52 @@ from pellucid.core.tensor import Tensor
 from pellucid.ops.checks import require_kind
 
 __all__ = ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-           "gcd", "lcm", "logical_and", "logical_not", "logical_or", "logical_xor"]
+           "gcd", "lcm", "logical_and", "logical_not", "logical_or", "logical_xor"]  # fmt: skip
 
-bits = {"promote": Promote.SAME, "numbers": True, "exact": True, "method": True, "inplace": True}
-truth = {"promote": Promote.COMPARE, "exact": True, "method": True, "inplace": True}
-
-
-@operator(**bits, dunder=["__and__"], idunder=["__iand__"])
-class bitwise_and:
-    """The bits set in both operands; for bools logical and.
-
-    input, other: integers or bools, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: NotImplementedError for other dtypes.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        require_kind("bitwise_and_cpu", input, "ib")
-        return xp.bitwise_and(input, other)
+METHODS = {"method": True, "inplace": True}
+BITS = {"numbers": True, "exact": True}
 
 
-@operator(**bits, dunder=["__or__"], idunder=["__ior__"])
-class bitwise_or:
-    """The bits set in either operand; for bools logical or.
+def _of_integers(name: str, purpose: str, values, kernel: str, kinds: str = "i", **options):
+    """Declare a function of two tensors of integers (and bools, if `kinds` has "b")."""
 
-    input, other: integers or bools, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: NotImplementedError for other dtypes.
-    """
+    @operator(promote=Promote.SAME, name=name, **METHODS, **options)
+    class function:
+        __doc__ = f"""{purpose}
 
-    def forward(xp, input: Array, other: Array):
-        require_kind("bitwise_or_cpu", input, "ib")
-        return xp.bitwise_or(input, other)
+        input, other: {"integers or bools" if "b" in kinds else "integers"}, broadcastable to a common shape. Returns it.
+        Raises: NotImplementedError for other dtypes.
+        """
 
+        def forward(xp, input: Array, other: Array):
+            require_kind(f"{kernel}_cpu", input, kinds)
+            return values(input, other)
 
-@operator(**bits, dunder=["__xor__"], idunder=["__ixor__"])
-class bitwise_xor:
-    """The bits set in one operand only; for bools logical xor.
-
-    input, other: integers or bools, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: NotImplementedError for other dtypes.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        require_kind("bitwise_xor_cpu", input, "ib")
-        return xp.bitwise_xor(input, other)
+    return function
 
 
-def _reflected(function):
-    """`number & tensor` and the like, which commute: only ever called with the tensor first."""
+def _bitwise(word: str, purpose: str, ufunc: np.ufunc):
+    """Declare one of the functions behind `&`, `|` and `^`."""
+    name = f"bitwise_{word}"
+    function = _of_integers(
+        name, purpose, ufunc, name, "ib", **BITS, dunder=[f"__{word}__"], idunder=[f"__i{word}__"]
+    )
 
-    def operate(self, other):
+    def reflected(self, other):  # they commute: only ever called with the tensor first
         if not isinstance(self, Tensor):
             raise TypeError(f"this method of Tensor doesn't apply to a {type(self).__name__!r} object")
         return function(self, other)
 
-    return operate
+    setattr(Tensor, f"__r{word}__", reflected)
+    return function
 
 
-Tensor.__rand__ = _reflected(bitwise_and)
-Tensor.__ror__ = _reflected(bitwise_or)
-Tensor.__rxor__ = _reflected(bitwise_xor)
+bitwise_and = _bitwise("and", "The bits set in both operands; for bools logical and.", np.bitwise_and)
+bitwise_or = _bitwise("or", "The bits set in either operand; for bools logical or.", np.bitwise_or)
+bitwise_xor = _bitwise("xor", "The bits set in one operand only; for bools logical xor.", np.bitwise_xor)
 
 
-@operator(promote=Promote.SAME, exact=True, method=True, inplace=True, dunder=["__invert__"])
+@operator(promote=Promote.SAME, exact=True, **METHODS, dunder=["__invert__"])
 class bitwise_not:
     """All bits flipped; for bools logical not.
 
@@ -87,81 +71,53 @@ class bitwise_not:
         return xp.invert(input)
 
 
-def _shifted(xp, name: str, input: np.ndarray, other: np.ndarray, left: bool) -> np.ndarray:
-    """Shift bits. By less than nothing or by the width and more: all bits leave (a right shift keeps the sign)."""
-    require_kind(f"{name}_cpu", input, "i")
-    width = input.itemsize * 8
-    outside = (other < 0) | (other >= width)
-    inside = xp.where(outside, 0, other).astype(input.dtype)
-    if left:
-        return xp.where(outside, 0, xp.left_shift(input, inside)).astype(input.dtype)
-    return xp.where(outside, xp.where(input < 0, -1, 0), xp.right_shift(input, inside)).astype(input.dtype)
+def _shift(direction: str, purpose: str, ufunc: np.ufunc, emptied):
+    """Declare a shift. By less than nothing or by the width and more all bits leave: `emptied(input)` is what stays."""
+    letter = direction[0]
+
+    def shifted(input, other):
+        outside = (other < 0) | (other >= input.itemsize * 8)
+        inside = np.where(outside, 0, other).astype(input.dtype)
+        return np.where(outside, emptied(input), ufunc(input, inside)).astype(input.dtype)
+
+    return _of_integers(
+        f"bitwise_{direction}_shift", purpose, shifted, f"{letter}shift", **BITS, dunder=[f"__{letter}shift__"],
+        reflected=[f"__r{letter}shift__"], idunder=[f"__i{letter}shift__"],
+    )  # fmt: skip
 
 
-@operator(**bits, dunder=["__lshift__"], reflected=["__rlshift__"], idunder=["__ilshift__"])
-class bitwise_left_shift:
-    """Bits moved to the left: input * 2^other.
+bitwise_left_shift = _shift("left", "Bits moved to the left: input * 2^other.", np.left_shift, lambda input: 0)
+bitwise_right_shift = _shift(
+    "right", "Bits moved to the right, the sign kept: input / 2^other rounded down.", np.right_shift,
+    lambda input: np.where(input < 0, -1, 0),
+)  # fmt: skip
+gcd = _of_integers("gcd", "Greatest common divisor, element by element; gcd(0, 0) is 0.", np.gcd, "gcd")
+lcm = _of_integers("lcm", "Least common multiple, element by element.", np.lcm, "lcm")
 
-    input, other: integers, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: NotImplementedError for other dtypes.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        return _shifted(xp, "lshift", input, other, True)
-
-
-@operator(**bits, dunder=["__rshift__"], reflected=["__rrshift__"], idunder=["__irshift__"])
-class bitwise_right_shift:
-    """Bits moved to the right, the sign kept: input / 2^other rounded down.
-
-    input, other: integers, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: NotImplementedError for other dtypes.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        return _shifted(xp, "rshift", input, other, False)
+# --- truth values ----------------------------------------------------------------------------------------------------
 
 
-@operator(**truth)
-class logical_and:
-    """Whether both elements are true (not zero).
+def _logical(name: str, purpose: str, ufunc: np.ufunc):
+    """Declare a function of two truth values."""
 
-    input, other: broadcastable to a common shape. Returns bools of that shape.
-    """
+    @operator(promote=Promote.COMPARE, exact=True, name=name, **METHODS)
+    class function:
+        __doc__ = f"{purpose}\n\n    input, other: broadcastable to a common shape. Returns bools of that shape.\n    "
 
-    def forward(xp, input: Array, other: Array):
-        return xp.logical_and(input, other)
+        def forward(xp, input: Array, other: Array):
+            return ufunc(input, other)
 
-    samples = binary()
+        samples = binary()
 
-
-@operator(**truth)
-class logical_or:
-    """Whether one of the elements is true (not zero).
-
-    input, other: broadcastable to a common shape. Returns bools of that shape.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        return xp.logical_or(input, other)
-
-    samples = binary()
+    return function
 
 
-@operator(**truth)
-class logical_xor:
-    """Whether exactly one of the elements is true (not zero).
-
-    input, other: broadcastable to a common shape. Returns bools of that shape.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        return xp.logical_xor(input, other)
-
-    samples = binary()
+logical_and = _logical("logical_and", "Whether both elements are true (not zero).", np.logical_and)
+logical_or = _logical("logical_or", "Whether one of the elements is true (not zero).", np.logical_or)
+logical_xor = _logical("logical_xor", "Whether exactly one of the elements is true (not zero).", np.logical_xor)
 
 
-@operator(promote=Promote.COMPARE, exact=True, method=True, inplace=True)
+@operator(promote=Promote.COMPARE, exact=True, **METHODS)
 class logical_not:
     """Whether elements are false (zero).
 
@@ -172,29 +128,3 @@ class logical_not:
         return xp.logical_not(input)
 
     samples = unary()
-
-
-@operator(promote=Promote.SAME, method=True, inplace=True)
-class gcd:
-    """Greatest common divisor, element by element; gcd(0, 0) is 0.
-
-    input, other: integers, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: NotImplementedError for other dtypes.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        require_kind("gcd_cpu", input, "i")
-        return xp.gcd(input, other)
-
-
-@operator(promote=Promote.SAME, method=True, inplace=True)
-class lcm:
-    """Least common multiple, element by element.
-
-    input, other: integers, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: NotImplementedError for other dtypes.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        require_kind("lcm_cpu", input, "i")
-        return xp.lcm(input, other)

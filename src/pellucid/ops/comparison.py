@@ -9,96 +9,45 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
-from pellucid.core.tensor import Tensor
+from pellucid.core.tensor import Number, Tensor, wrap
 from pellucid.ops.checks import require_kind
 
 __all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_nonzero", "isclose", "isfinite",
            "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne",
-           "not_equal", "signbit"]
-
-comparing = {"promote": Promote.COMPARE, "numbers": ("other",), "exact": True, "method": True, "inplace": True}
+           "not_equal", "signbit"]  # fmt: skip
 
 
-@operator(**comparing, ufunc=np.equal)
-class eq:
-    """Whether elements are equal. NaN equals nothing.
+def _comparison(name: str, purpose: str, ufunc: np.ufunc, kinds: str = "fib", **names):
+    """Declare a comparison of two tensors whose dtypes are of the given kinds."""
 
-    input, other: broadcastable to a common shape. Returns bools of that shape.
-    """
+    @operator(
+        promote=Promote.COMPARE, numbers=("other",), exact=True, method=True, inplace=True, name=name, ufunc=ufunc, **names
+    )  # fmt: skip
+    class function:
+        __doc__ = f"""{purpose}
 
-    def forward(xp, input: Array, other: Array):
-        return xp.equal(input, other)
+        input, other: {"any dtype" if "c" in kinds else "real"}, broadcastable to a common shape. Returns bools of that shape.
+        """
 
-    samples = binary()
+        def forward(xp, input: Array, other: Array):
+            require_kind(f"compare_{name}_cpu", input, kinds)
+            return ufunc(input, other)
 
+        samples = binary()
 
-@operator(**comparing, ufunc=np.not_equal, alias=["not_equal"])
-class ne:
-    """Whether elements differ.
-
-    input, other: broadcastable to a common shape. Returns bools of that shape.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        return xp.not_equal(input, other)
-
-    samples = binary()
+    return function
 
 
-@operator(**comparing, ufunc=np.less, alias=["less"], dunder=["__lt__"])
-class lt:
-    """Whether elements of `input` are less than those of `other`.
-
-    input, other: real, broadcastable to a common shape. Returns bools of that shape.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        require_kind("compare_lt_cpu", input, "fib")
-        return xp.less(input, other)
-
-    samples = binary()
-
-
-@operator(**comparing, ufunc=np.less_equal, alias=["less_equal"], dunder=["__le__"])
-class le:
-    """Whether elements of `input` are at most those of `other`.
-
-    input, other: real, broadcastable to a common shape. Returns bools of that shape.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        require_kind("compare_le_cpu", input, "fib")
-        return xp.less_equal(input, other)
-
-    samples = binary()
-
-
-@operator(**comparing, ufunc=np.greater, alias=["greater"], dunder=["__gt__"])
-class gt:
-    """Whether elements of `input` are greater than those of `other`.
-
-    input, other: real, broadcastable to a common shape. Returns bools of that shape.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        require_kind("compare_gt_cpu", input, "fib")
-        return xp.greater(input, other)
-
-    samples = binary()
-
-
-@operator(**comparing, ufunc=np.greater_equal, alias=["greater_equal"], dunder=["__ge__"])
-class ge:
-    """Whether elements of `input` are at least those of `other`.
-
-    input, other: real, broadcastable to a common shape. Returns bools of that shape.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        require_kind("compare_ge_cpu", input, "fib")
-        return xp.greater_equal(input, other)
-
-    samples = binary()
+eq = _comparison("eq", "Whether elements are equal. NaN equals nothing.", np.equal, "fibc")
+ne = _comparison("ne", "Whether elements differ.", np.not_equal, "fibc", alias=["not_equal"])
+lt = _comparison("lt", "Whether elements of `input` are less than those of `other`.", np.less,
+                 alias=["less"], dunder=["__lt__"])  # fmt: skip
+le = _comparison("le", "Whether elements of `input` are at most those of `other`.", np.less_equal,
+                 alias=["less_equal"], dunder=["__le__"])  # fmt: skip
+gt = _comparison("gt", "Whether elements of `input` are greater than those of `other`.", np.greater,
+                 alias=["greater"], dunder=["__gt__"])  # fmt: skip
+ge = _comparison("ge", "Whether elements of `input` are at least those of `other`.", np.greater_equal,
+                 alias=["greater_equal"], dunder=["__ge__"])  # fmt: skip
 
 
 def _equality(function):
@@ -119,113 +68,47 @@ Tensor.__ne__ = _equality(ne)
 # --- kinds of numbers ------------------------------------------------------------------------------------------------
 
 
-@operator(method=True, exact=True, elementwise=True)
-class isnan:
-    """Whether elements are NaN (for a complex number: one of its parts).
+def _question(name: str, purpose: str, answer):
+    """Declare a question about each element, from its answers on an array."""
 
-    input: [*S]. Returns bools [*S].
-    """
+    @operator(method=True, exact=True, elementwise=True, name=name)
+    class function:
+        __doc__ = f"{purpose}\n\n    input: [*S]. Returns bools [*S].\n    "
 
-    def forward(xp, input: Array):
-        return xp.isnan(input)
+        def forward(xp, input: Array):
+            return answer(input)
 
-    samples = unary()
+        samples = unary()
 
-
-@operator(method=True, exact=True, elementwise=True)
-class isinf:
-    """Whether elements are infinite (for a complex number: one of its parts).
-
-    input: [*S]. Returns bools [*S].
-    """
-
-    def forward(xp, input: Array):
-        return xp.isinf(input)
-
-    samples = unary()
+    return function
 
 
-@operator(method=True, exact=True, elementwise=True)
-class isfinite:
-    """Whether elements are neither infinite nor NaN.
+def _infinity(name: str, purpose: str, value: float):
+    """Declare the question for one of the infinities, which real numbers have."""
 
-    input: [*S]. Returns bools [*S].
-    """
+    def answer(array):
+        if array.dtype.kind == "c":
+            raise RuntimeError(f"{name} does not support complex inputs.")
+        return array == value
 
-    def forward(xp, input: Array):
-        return xp.isfinite(input)
-
-    samples = unary()
+    return _question(name, f"{purpose} RuntimeError for complex input.", answer)
 
 
-@operator(method=True, exact=True, elementwise=True)
-class isposinf:
-    """Whether elements are plus infinity.
-
-    input: [*S], real. Returns bools [*S].
-    Raises: RuntimeError for complex input.
-    """
-
-    def forward(xp, input: Array):
-        if input.dtype.kind == "c":
-            raise RuntimeError("isposinf does not support complex inputs.")
-        return input == xp.inf
-
-    samples = unary()
+def _has_sign(array):
+    require_kind("signbit_cpu", array, "fib")
+    return np.signbit(array) if array.dtype.kind == "f" else array < 0
 
 
-@operator(method=True, exact=True, elementwise=True)
-class isneginf:
-    """Whether elements are minus infinity.
-
-    input: [*S], real. Returns bools [*S].
-    Raises: RuntimeError for complex input.
-    """
-
-    def forward(xp, input: Array):
-        if input.dtype.kind == "c":
-            raise RuntimeError("isneginf does not support complex inputs.")
-        return input == -xp.inf
-
-    samples = unary()
-
-
-@operator(method=True, exact=True, elementwise=True)
-class isreal:
-    """Whether elements have no imaginary part.
-
-    input: [*S]. Returns bools [*S].
-    """
-
-    def forward(xp, input: Array):
-        return input.imag == 0 if input.dtype.kind == "c" else xp.ones(input.shape, bool)
-
-    samples = unary()
-
-
-@operator(method=True, exact=True, elementwise=True)
-class signbit:
-    """Whether elements have their sign bit set: negative numbers and -0.0.
-
-    input: [*S], real. Returns bools [*S].
-    Raises: RuntimeError for complex input.
-    """
-
-    def forward(xp, input: Array):
-        require_kind("signbit_cpu", input, "fib")
-        if input.dtype.kind == "f":
-            return xp.signbit(input)
-        return input < 0 if input.dtype.kind == "i" else xp.zeros(input.shape, bool)
-
-    samples = unary()
+isnan = _question("isnan", "Whether elements are NaN (for a complex number: one of its parts).", np.isnan)
+isinf = _question("isinf", "Whether elements are infinite (for a complex number: one of its parts).", np.isinf)
+isfinite = _question("isfinite", "Whether elements are neither infinite nor NaN.", np.isfinite)
+isposinf = _infinity("isposinf", "Whether elements are plus infinity.", np.inf)
+isneginf = _infinity("isneginf", "Whether elements are minus infinity.", -np.inf)
+isreal = _question("isreal", "Whether elements have no imaginary part.", lambda array: array.imag == 0)
+signbit = _question("signbit", "Whether elements have their sign bit set: negative numbers and -0.0.", _has_sign)
 
 
 # --- nearness and membership -----------------------------------------------------------------------------------------
-
-
-def _same_dtype(name: str, input: np.ndarray, other: np.ndarray) -> None:
-    if input.dtype != other.dtype:
-        raise RuntimeError(f"{input.dtype.name} did not match {other.dtype.name}: {name} compares tensors of one dtype")
 
 
 def _near(xp, input, other, rtol, atol, equal_nan):
@@ -240,7 +123,7 @@ def _near(xp, input, other, rtol, atol, equal_nan):
     return close | (xp.isfinite(distance) & (distance <= atol + abs(rtol * other)))
 
 
-@operator(method=True, broadcast=True, elementwise=True)
+@operator(method=True, elementwise=True)
 class isclose:
     """Whether |input - other| <= atol + rtol * |other|, element by element; equal infinities are close.
 
@@ -249,7 +132,8 @@ class isclose:
     """
 
     def forward(xp, input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False):
-        _same_dtype("isclose", input, other)
+        if input.dtype != other.dtype:
+            raise RuntimeError(f"{input.dtype.name} did not match {other.dtype.name}: isclose compares tensors of one dtype")
         for name, value in (("rtol", rtol), ("atol", atol)):
             if value < 0:
                 raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
@@ -262,14 +146,13 @@ class isclose:
 @composite(method=True)
 def allclose(input, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close (see `isclose`), as a Python bool."""
-    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
 @composite(method=True)
 def equal(input, other) -> bool:
     """Whether both tensors have the same shape and equal elements, as a Python bool."""
-    a, b = input._array, other._array
-    return a.shape == b.shape and bool((a == b).all())
+    return input._array.shape == other._array.shape and bool(eq(input, other).all())
 
 
 @operator(promote=Promote.COMPARE, numbers=True, broadcast=False)
@@ -282,8 +165,19 @@ class isin:
     def forward(xp, elements: Array, test_elements: Array, *, assume_unique: bool = False, invert: bool = False):
         return xp.isin(elements, test_elements, assume_unique=False, invert=invert)
 
+    def batch(F, size_of_batch, batched, elements, test_elements, invert):
+        if "test_elements" not in batched:
+            return F.isin(elements, test_elements, invert=invert)
+        if elements.__class__ is Number:
+            elements = wrap(np.asarray(elements._array))
+        shape = elements.shape if "elements" in batched else (1, *elements.shape)
+        same = F.eq(F.reshape(elements, (shape[0], -1, 1)), F.reshape(test_elements, (size_of_batch, 1, -1)))
+        found = F.reshape(F.any_dim(same, (2,), False), (size_of_batch, *shape[1:]))
+        return F.logical_not(found) if invert else found
+
     def samples(make):
         yield (make.integers(3, 4), make.integers(2)), {}
+        yield (make(3, 4), make(2, 2)), {"invert": True}
 
 
 @composite(method=True)
@@ -296,7 +190,7 @@ def is_nonzero(input) -> bool:
     if input.numel() != 1:
         what = "no values" if not input.numel() else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous: shape {tuple(input.shape)}")
-    return bool(input._array.reshape(())[()] != 0)
+    return bool(ne(input, 0).reshape(()))
 
 
 not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge

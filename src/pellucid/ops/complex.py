@@ -15,8 +15,20 @@ __all__ = ["angle", "conj", "conj_physical", "imag", "is_complex", "is_floating_
            "resolve_neg"]
 
 
-@operator(view=True, holomorphic=False, module=None, node="RealBackward0")
-class real_part:
+# --- real and imaginary parts ----------------------------------------------------------------------------------------
+
+LINEAR = {"module": None, "holomorphic": False, "linear": True, "elementwise": True}
+
+
+class _Part:
+    """The real or imaginary parts of a complex tensor: views that share its memory, and copies."""
+
+    def samples(make):
+        yield (make(3, 4) + 1j * make(3, 4),), {}
+
+
+@operator(**LINEAR, view=True, node="RealBackward0")
+class real_part(_Part):
     """The real parts of a complex tensor, sharing its memory."""
 
     def forward(xp, input: Array):
@@ -25,12 +37,17 @@ class real_part:
     def vjp_input(F, grad):
         return F.complex_of(grad)
 
-    def samples(make):
-        yield (make(3, 4) + 1j * make(3, 4),), {}
+
+@operator(**LINEAR)
+class real_copy(real_part.operator.declaration):
+    """The real parts, in memory of their own."""
+
+    def forward(xp, input: Array):
+        return input.real.copy()
 
 
-@operator(view=True, holomorphic=False, module=None, node="ImagBackward0")
-class imag_part:
+@operator(**LINEAR, view=True, node="ImagBackward0")
+class imag_part(_Part):
     """The imaginary parts of a complex tensor, sharing its memory."""
 
     def forward(xp, input: Array):
@@ -39,11 +56,16 @@ class imag_part:
     def vjp_input(F, grad):
         return F.imaginary_of(grad)
 
-    def samples(make):
-        yield (make(3, 4) + 1j * make(3, 4),), {}
+
+@operator(**LINEAR)
+class imag_copy(imag_part.operator.declaration):
+    """The imaginary parts, in memory of their own."""
+
+    def forward(xp, input: Array):
+        return input.imag.copy()
 
 
-@operator(module=None, holomorphic=False, linear=True)
+@operator(**LINEAR)
 class complex_of:
     """Real numbers as complex ones."""
 
@@ -56,7 +78,7 @@ class complex_of:
     samples = unary()
 
 
-@operator(module=None, holomorphic=False, linear=True)
+@operator(**LINEAR)
 class imaginary_of:
     """Real numbers times i."""
 
@@ -68,27 +90,9 @@ class imaginary_of:
     def vjp_input(F, grad):
         return F.imag_copy(grad)
 
-
-@operator(module=None, holomorphic=False, linear=True)
-class real_copy:
-    """The real parts, in memory of their own."""
-
-    def forward(xp, input: Array):
-        return input.real.copy()
-
-    def vjp_input(F, grad):
-        return F.complex_of(grad)
-
-
-@operator(module=None, holomorphic=False, linear=True)
-class imag_copy:
-    """The imaginary parts, in memory of their own."""
-
-    def forward(xp, input: Array):
-        return input.imag.copy()
-
-    def vjp_input(F, grad):
-        return F.imaginary_of(grad)
+    def samples(make):
+        if make.dtype.kind == "f":
+            yield (make(3, 4),), {}
 
 
 @composite()
@@ -121,7 +125,10 @@ Tensor.real = property(real, _write_real, doc=real.__doc__)
 Tensor.imag = property(imag, _write_imag, doc=imag.__doc__)
 
 
-@operator(holomorphic=False, method=True, inplace=True, exact=True, linear=True)
+# --- conjugates ------------------------------------------------------------------------------------------------------
+
+
+@operator(holomorphic=False, linear=True, elementwise=True, method=True, inplace=True, exact=True)
 class conj_physical:
     """The complex conjugate of each element.
 
@@ -137,17 +144,8 @@ class conj_physical:
     samples = unary()
 
 
-@operator(holomorphic=False, name="conj", module=None, exact=True, linear=True)
-class conj_copy:
-    """The complex conjugate; on arrays, reals are their own."""
-
-    def forward(xp, input: Array):
-        return xp.conjugate(input) if input.dtype.kind == "c" else input.copy()
-
-    def vjp_input(F, grad):
-        return F.conj(grad)
-
-    samples = unary()
+# what formulas call
+conj_copy = operator(**LINEAR, name="conj", exact=True)(conj_physical.operator.declaration)
 
 
 @composite(method=True)
@@ -168,11 +166,15 @@ def resolve_neg(input):
     return input
 
 
+# --- angles ----------------------------------------------------------------------------------------------------------
+
+
 @operator(holomorphic=False, method=True, promote=Promote.FLOAT)
 class angle:
     """The angle of each element in the complex plane, in radians: 0 or pi for reals.
 
     input: [*S]. Returns [*S], complex as the real dtype of its parts, integers as the default float.
+    Derivative along a step t: the imaginary part of t / z; zero for reals and at zero.
     """
 
     def forward(xp, input: Array):
@@ -180,49 +182,17 @@ class angle:
             return xp.angle(input)
         return xp.where(xp.isnan(input), input, xp.where(input < 0, math.pi, 0)).astype(input.dtype)
 
-    def vjp_input(F, grad, input):
-        return F.angle_backward(grad, input)
+    def vjp_input(F, grad, input, input_dtype):
+        if input_dtype.kind != "c":
+            return F.zeros_as(grad)
+        return F.where(input == 0, 0, grad * 1j / F.conj(F.where(input == 0, 1, input)))
+
+    def jvp_input(F, tangent, input, input_dtype):
+        if input_dtype.kind != "c":
+            return F.zeros_as(tangent)
+        return F.where(input == 0, 0, F.imag_copy(tangent / F.where(input == 0, 1, input)))
 
     samples = unary(0.3, 2.0)
-
-
-@operator(module=None, holomorphic=False)
-class angle_backward:
-    """Gradient of `angle`: across the direction of the number, i z / |z|^2; zero for reals and at zero."""
-
-    def forward(xp, input: Array, point: Array):
-        if point.dtype.kind != "c":
-            return xp.zeros(input.shape, input.dtype)
-        return xp.where(point == 0, 0, input * 1j * point / xp.absolute(point) ** 2).astype(point.dtype)
-
-    def vjp_input(F, grad, point):
-        return F.turning(grad, point)
-
-    def vjp_point(F, grad, input, point):
-        return F.angle_bend(grad, input, point)
-
-
-@operator(module=None, holomorphic=False)
-class turning:
-    """How fast a move `input` turns the angle of `point`: Re(conj(input) i z) / |z|^2."""
-
-    def forward(xp, input: Array, point: Array):
-        if point.dtype.kind != "c":
-            return xp.zeros(input.shape, input.dtype)
-        return xp.where(point == 0, 0, (xp.conj(input) * 1j * point).real / xp.absolute(point) ** 2)
-
-    def vjp_input(F, grad, point):
-        return F.angle_backward(grad, point)
-
-
-@operator(module=None, holomorphic=False)
-class angle_bend:
-    """Second derivative of `angle`: its gradient is g i / conj(z), whose change along w is -i g conj(w) / conj(z)^2."""
-
-    def forward(xp, input: Array, first: Array, point: Array):
-        if point.dtype.kind != "c":
-            return xp.zeros(input.shape, input.dtype)
-        return xp.where(point == 0, 0, -1j * xp.conj(input) * first / xp.conj(point * point)).astype(point.dtype)
 
 
 @composite()

@@ -135,7 +135,7 @@ def tensordot(a, b, dims=2, out=None):
     _check_contraction(x, y, first, second)
     for i, j in zip(first, second, strict=True):  # a dimension of size one meets any size
         if x.shape[i] != y.shape[j]:
-            a, b = (a.sum(i, keepdim=True), b) if y.shape[j] == 1 else (a, b.sum(j, keepdim=True))
+            a, b = (a.sum(i, True, dtype=a.dtype), b) if y.shape[j] == 1 else (a, b.sum(j, True, dtype=b.dtype))
     first, second = [i % x.ndim for i in first], [j % y.ndim for j in second]
     kept_a = [d for d in range(x.ndim) if d not in first]
     kept_b = [d for d in range(y.ndim) if d not in second]

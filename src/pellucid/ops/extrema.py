@@ -10,59 +10,71 @@ from pellucid.autograd.samples import binary
 from pellucid.core.tensor import Tensor
 from pellucid.ops.arithmetic import mul, no_derivative
 from pellucid.ops.checks import require_kind
+from pellucid.ops.families import no_slope
 from pellucid.ops.powers import rpow
 
 __all__ = ["clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "copysign", "fmax",
-           "fmin", "heaviside", "ldexp", "logaddexp", "logaddexp2", "maximum", "minimum", "nextafter"]
-
-pairwise = {"promote": Promote.SAME, "exact": True, "method": True}
+           "fmin", "heaviside", "ldexp", "logaddexp", "logaddexp2", "maximum", "minimum", "nextafter"]  # fmt: skip
 
 
-@operator(**pairwise, ufunc=np.maximum)
-class maximum:
-    """The larger of two elements; NaN if one of them is. Where they are equal each gets half of the gradient.
+def _of_two(name: str, purpose: str, ufunc: np.ufunc, of_input, of_other):
+    """Declare the larger or the smaller of two elements, from the parts of the gradient that each of them gets."""
 
-    input, other: real, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: RuntimeError for complex operands.
-    """
+    @operator(promote=Promote.SAME, exact=True, method=True, name=name, ufunc=ufunc)
+    class function:
+        __doc__ = f"""{purpose}
 
-    def forward(xp, input: Array, other: Array):
-        if input.dtype.kind == "c":
-            raise RuntimeError("maximum not implemented for complex tensors.")
-        return xp.maximum(input, other)
+        input, other: real, broadcastable to a common shape. Returns the common shape and dtype.
+        Raises: RuntimeError for complex operands.
+        """
 
-    def vjp_input(F, grad, input, other):
-        return F.share(grad, input, other)
+        def forward(xp, input: Array, other: Array):
+            if input.dtype.kind == "c":
+                raise RuntimeError(f"{name} not implemented for complex tensors.")
+            return ufunc(input, other)
 
-    def vjp_other(F, grad, input, other):
-        return F.share(grad, other, input)
+        def vjp_input(F, grad, input, other):
+            return of_input(F, grad, input, other)
 
-    samples = binary()
+        def vjp_other(F, grad, input, other):
+            return of_other(F, grad, input, other)
 
+        samples = binary()
 
-@operator(**pairwise, ufunc=np.minimum)
-class minimum:
-    """The smaller of two elements; NaN if one of them is. Where they are equal each gets half of the gradient.
-
-    input, other: real, broadcastable to a common shape. Returns the common shape and dtype.
-    Raises: RuntimeError for complex operands.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        if input.dtype.kind == "c":
-            raise RuntimeError("minimum not implemented for complex tensors.")
-        return xp.minimum(input, other)
-
-    def vjp_input(F, grad, input, other):
-        return F.share(grad, other, input)
-
-    def vjp_other(F, grad, input, other):
-        return F.share(grad, input, other)
-
-    samples = binary()
+    return function
 
 
-@operator(module=None, broadcast=False)
+maximum = _of_two(
+    "maximum",
+    "The larger of two elements; NaN if one of them is. Where they are equal each gets half of the gradient.",
+    np.maximum,
+    lambda F, grad, input, other: F.share(grad, input, other),
+    lambda F, grad, input, other: F.share(grad, other, input),
+)
+minimum = _of_two(
+    "minimum",
+    "The smaller of two elements; NaN if one of them is. Where they are equal each gets half of the gradient.",
+    np.minimum,
+    lambda F, grad, input, other: F.share(grad, other, input),
+    lambda F, grad, input, other: F.share(grad, input, other),
+)
+fmax = _of_two(
+    "fmax",
+    "The larger of two elements, or the one that is not NaN. Where they are equal the gradient goes to `input`.",
+    np.fmax,
+    lambda F, grad, input, other: F.where((input >= other) | F.isnan(other), grad, 0),
+    lambda F, grad, input, other: F.where((input >= other) | F.isnan(other), 0, grad),
+)
+fmin = _of_two(
+    "fmin",
+    "The smaller of two elements, or the one that is not NaN. Where they are equal the gradient goes to `input`.",
+    np.fmin,
+    lambda F, grad, input, other: F.where((input <= other) | F.isnan(other), grad, 0),
+    lambda F, grad, input, other: F.where((input <= other) | F.isnan(other), 0, grad),
+)
+
+
+@operator(module=None, elementwise=True)
 class share:
     """The gradient, but half of it where both are equal and zero where `upper` is the smaller one."""
 
@@ -73,54 +85,11 @@ class share:
         return F.share(grad, upper, lower)
 
 
-@operator(**pairwise, ufunc=np.fmax)
-class fmax:
-    """The larger of two elements, or the one that is not NaN. Where they are equal the gradient goes to `input`.
-
-    input, other: real, broadcastable to a common shape. Returns the common shape and dtype.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        if input.dtype.kind == "c":
-            raise RuntimeError("fmax not implemented for complex tensors.")
-        return xp.fmax(input, other)
-
-    def vjp_input(F, grad, input, other):
-        return F.where((input >= other) | F.isnan(other), grad, 0)
-
-    def vjp_other(F, grad, input, other):
-        return F.where((input >= other) | F.isnan(other), 0, grad)
-
-    samples = binary()
-
-
-@operator(**pairwise, ufunc=np.fmin)
-class fmin:
-    """The smaller of two elements, or the one that is not NaN. Where they are equal the gradient goes to `input`.
-
-    input, other: real, broadcastable to a common shape. Returns the common shape and dtype.
-    """
-
-    def forward(xp, input: Array, other: Array):
-        if input.dtype.kind == "c":
-            raise RuntimeError("fmin not implemented for complex tensors.")
-        return xp.fmin(input, other)
-
-    def vjp_input(F, grad, input, other):
-        return F.where((input <= other) | F.isnan(other), grad, 0)
-
-    def vjp_other(F, grad, input, other):
-        return F.where((input <= other) | F.isnan(other), 0, grad)
-
-    samples = binary()
-
-
 # --- bounds ----------------------------------------------------------------------------------------------------------
 
 
 def bounded(xp, input, min, max):
-    """The operand brought between two bounds, either of which may be None; where they are in the wrong "
-    "order, max wins."""
+    """The operand brought between two bounds, either of which may be None; where they cross, max wins."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if input.dtype.kind == "c":
@@ -254,8 +223,7 @@ class copysign:
     def vjp_input(F, grad, input, result):
         return F.where(input == 0, 0, grad * (result / input))
 
-    def vjp_other(F, grad):
-        return F.zeros_as(grad)
+    vjp_other = no_slope
 
     samples = binary(low=0.3, high=2.0)
 
@@ -324,17 +292,12 @@ class heaviside:
     def vjp_input(F, grad):
         raise no_derivative("heaviside")
 
-    def vjp_values(F, grad):
-        raise no_derivative("heaviside")
+    vjp_values = vjp_input
 
 
 def ldexp_(input, other):
     """In-place form of `ldexp`."""
-    return input.mul_(_power_of_two(other))
-
-
-def _power_of_two(other):
-    return rpow(other, 2.0)
+    return input.mul_(rpow(other, 2.0))
 
 
 @composite(method=True, inplace=ldexp_)
@@ -343,7 +306,7 @@ def ldexp(input, other, *, out=None):
     for name, value in (("input", input), ("other", other)):
         if not isinstance(value, Tensor):
             raise TypeError(f"ldexp(): argument '{name}' must be Tensor, not {type(value).__name__}")
-    return mul(input, _power_of_two(other), out=out)
+    return mul(input, rpow(other, 2.0), out=out)
 
 
 @operator(promote=Promote.SAME, method=True, inplace=True)
@@ -360,8 +323,7 @@ class nextafter:
     def vjp_input(F, grad, input, other):
         return F.where(input == other, 0, grad)
 
-    def vjp_other(F, grad):
-        return F.zeros_as(grad)
+    vjp_other = no_slope
 
 
 clip = clamp

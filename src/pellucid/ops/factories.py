@@ -60,10 +60,11 @@ def finished(array: np.ndarray, requires_grad: bool = False, device=None, out: T
             "Only Tensors of floating point and complex dtype can require gradients: requires_grad=True was asked of "
             f"{dtype_of(array.dtype)}"
         )
-    made = wrap(array, bool(requires_grad))
     if modes.inference:
-        made.rare.inference, made._counter = True, InferenceCounter()
-    return made
+        made = wrap(array)
+        made.rare.wish, made._counter = bool(requires_grad), InferenceCounter()
+        return made
+    return wrap(array, bool(requires_grad))
 
 
 def _into(out: Tensor, array: np.ndarray) -> Tensor:

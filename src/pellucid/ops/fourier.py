@@ -215,7 +215,7 @@ def _full(name, input, dims, sizes, norm, out, inverse: bool):
 def _half(name, input, dims, sizes, norm, out, inverse: bool):
     """rfft, ihfft: the frequencies of a real signal that do not follow from others, by which the inverse is a conjugate."""
     if input.is_complex():
-        valued = "real" if len(sizes) == 1 and not name.endswith("n") else "real-valued"
+        valued = "real-valued" if name[-1] in "2n" else "real"
         raise RuntimeError(f"{name} expects a {valued} input tensor, but got {scalar_name(input._array)}")
     _check_out(name, out, "c")
     _at_least_one(name, dims)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from typing import NamedTuple
 
 import numpy as np
 
 from pellucid.autograd.operator import composite
+from pellucid.core.quiet import quiet
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.checks import c_name, scalar_name
 
@@ -86,8 +88,38 @@ def _weights(weight, input: Tensor) -> np.ndarray | None:
     return weight._array.reshape(-1)
 
 
+def _place(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The bin of each value inside the edges; the last bin includes its right edge."""
+    if (edges[1:] >= edges[:-1]).all():
+        found = np.searchsorted(edges, values, "right")
+    else:  # edges out of order mean nothing, but PyTorch answers with what bisection finds
+        found = np.array([bisect_right(edges.tolist(), v) for v in values.tolist()], np.int64)
+    return np.minimum(found - 1, len(edges) - 2)
+
+
+def _counted(points: np.ndarray, edges: list[np.ndarray], weights: np.ndarray | None) -> np.ndarray:
+    """How many points, or how much weight, fall into each box."""
+    inside = np.ones(len(points), bool)
+    for d, each in enumerate(edges):
+        inside &= (points[:, d] >= each[0]) & (points[:, d] <= each[-1])
+    shape = [len(each) - 1 for each in edges]
+    box = np.zeros(int(inside.sum()), np.int64)
+    for d, each in enumerate(edges):
+        box = box * shape[d] + _place(each, points[inside, d])
+    return np.bincount(box, None if weights is None else weights[inside], math.prod(shape)).reshape(shape)
+
+
+def _density(hist: np.ndarray, edges: list[np.ndarray]) -> np.ndarray:
+    """The histogram over its sum and the volumes of its boxes."""
+    with quiet():
+        hist = hist / hist.sum()
+        for d, each in enumerate(edges):
+            hist = hist / np.diff(each).reshape([-1] + [1] * (len(edges) - 1 - d))
+    return hist
+
+
 @composite()
-def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None):
+def histogramdd(input, bins, *, range=None, weight=None, density=False):
     """How many points (or how much weight) fall into each box of a grid in D dimensions.
 
     Args:
@@ -118,5 +150,6 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None
     for d, each in enumerate(edges):
         if len(each) < 2:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {len(each) - 1} for dimension {d}")
-    hist = np.histogramdd(points, edges, weights=_weights(weight, input), density=density)[0]
+    hist = _counted(points, edges, _weights(weight, input))
+    hist = _density(hist, edges) if density else hist
     return HistogramddResult(wrap(np.asarray(hist, points.dtype)), tuple([wrap(e.copy()) for e in edges]))

@@ -159,25 +159,31 @@ def _several(tensors, name: str) -> list:
     return tensors
 
 
+def _places(shapes) -> list[tuple]:
+    """Where blocks of these shapes [..., rows, columns] lie along the diagonal."""
+    places, row, column = [], 0, 0
+    for *_, height, width in shapes:
+        places.append((..., slice(row, row + height), slice(column, column + width)))
+        row, column = row + height, column + width
+    return places
+
+
 @operator(promote=Promote.SAME, broadcast=False, exact=True, linear=True, module=None, name="block_diag", node="BlockDiagBackward0")
 class block_diag_:
-    """The raw form of `block_diag`, on matrices."""
+    """The raw form of `block_diag`, on matrices [*S, rows, columns]."""
 
     def forward(xp, tensors: Arrays):
-        rows, columns = sum([a.shape[0] for a in tensors]), sum([a.shape[1] for a in tensors])
-        whole = xp.zeros((rows, columns), tensors[0].dtype)
-        row = column = 0
-        for block in tensors:
-            whole[row : row + block.shape[0], column : column + block.shape[1]] = block
-            row, column = row + block.shape[0], column + block.shape[1]
+        shapes = [a.shape for a in tensors]
+        whole = xp.zeros((*shapes[0][:-2], *(sum([s[d] for s in shapes]) for d in (-2, -1))), tensors[0].dtype)
+        for place, block in zip(_places(shapes), tensors, strict=True):
+            whole[place] = block
         return whole
 
     def vjp_tensors(F, grad, needs, tensors_shape):
-        blocks, row, column = [], 0, 0
-        for need, (height, width) in zip(needs, tensors_shape, strict=True):
-            blocks.append(grad[row : row + height, column : column + width] if need else None)
-            row, column = row + height, column + width
-        return tuple(blocks)
+        return tuple([grad[p] if need else None for need, p in zip(needs, _places(tensors_shape), strict=True)])
+
+    def batch(F, tensors):
+        return F.block_diag(tensors)
 
     def samples(make):
         yield ([make(2, 3), make(1, 2)],), {}

@@ -38,10 +38,6 @@ def _check_nll(input, target, weight) -> None:
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
             f"{list(weight.shape)}"
         )
-    if weight is not None and weight.dtype != input.dtype:
-        raise RuntimeError(
-            f"expected scalar type {scalar_name(input)} but found {scalar_name(weight)}: convert the weight"
-        )
 
 
 def _picked(xp, target, weight, shape: tuple, dtype, ignore_index: int):
@@ -131,8 +127,11 @@ class nll_loss_backward:
         yield (make(), make.integers(4, high=3), make(3, low=0.5), (4, 3), "mean", -100), {}
 
 
-def _check_batch(input: Tensor, target: Tensor) -> None:
+def _check_batch(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     a, b = input._array, target._array
+    if weight is not None and weight.dtype is not input.dtype and a.dtype.kind in "fV":
+        names = scalar_name(a), scalar_name(weight._array)
+        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}: convert the weight")
     if not a.ndim:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if a.ndim > 1 and (not b.ndim or a.shape[0] != b.shape[0]) and not (b.ndim == 0 and a.ndim == 1):
@@ -161,7 +160,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     Raises: IndexError for a class that is not there, ValueError or RuntimeError for shapes and dtypes that do not fit.
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
-    _check_batch(input, target)
+    _check_batch(input, target, weight)
     return T.nll_loss(input, target, weight, reduction, ignore_index)
 
 
@@ -182,7 +181,7 @@ def cross_entropy(
     axis = min(1, input._array.ndim - 1)
     if input._array.shape == target._array.shape and input._array.ndim:
         return _cross_entropy_probabilities(input, target, weight, ignore_index, reduction, label_smoothing)
-    _check_batch(input, target)
+    _check_batch(input, target, weight)
     scores = log_softmax(input, axis)
     if not label_smoothing:
         return T.nll_loss(scores, target, weight, reduction, ignore_index)

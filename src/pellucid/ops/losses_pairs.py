@@ -83,10 +83,11 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
         )
-    return reduce_loss((margin - target * (input1 - input2)).clamp_min(0), reduction)
+    return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
-@operator(module=None, name="soft_margin_loss", node="SoftMarginLossBackward0", promote=Promote.SAME)
+# PyTorch takes the exponential in the operands' own dtype, so that of halfs overflows beyond 11.
+@operator(module=None, name="soft_margin_loss", node="SoftMarginLossBackward0", promote=Promote.SAME, widen=False)
 class _soft_margin_loss:
     """log(1 + exp(-target input)) of each element."""
 

@@ -143,7 +143,7 @@ def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     neutral = math.inf if ord == -math.inf else 0
     if neutral and mask is not None and not input.is_floating_point():
         raise AssertionError(f"masked norm of order -inf: input must be floating point, got {input.dtype}")
-    return vector_norm(_visible(input, mask, neutral, "norm"), ord, dim, bool(keepdim), dtype=dtype or input.dtype)
+    return vector_norm(_visible(input, mask, neutral, "norm"), ord, dim, bool(keepdim), dtype=dtype)
 
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):

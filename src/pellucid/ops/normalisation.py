@@ -370,7 +370,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
 def _with_statistics(made: Tensor, input: Tensor, dims: tuple, eps: float, shape) -> tuple[Tensor, Tensor, Tensor]:
     mean, rstd, _ = _moments(input._array, dims, eps)
-    return made, wrap(mean.reshape(shape)), wrap(rstd.reshape(shape))
+    kind = input._array.dtype
+    return made, wrap(mean.reshape(shape).astype(kind)), wrap(rstd.reshape(shape).astype(kind))
 
 
 @composite()

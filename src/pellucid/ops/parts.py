@@ -11,6 +11,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.tensor import Tensor, dim_error, storage_of
+from pellucid.ops.batches import copied_beside
 from pellucid.ops.geometry import canonical_dim, sizes_of, strides_of
 from pellucid.ops.subscripts import FULL, to_end
 from pellucid.ops.views import own_geometry
@@ -91,10 +92,8 @@ def narrow(input: Tensor, dim: int, start, length: int) -> Tensor:
     """
     if isinstance(start, Tensor):
         if start._array.ndim or start._array.dtype.kind not in "iu":
-            raise RuntimeError(
-                f"start must be an 0-dim integral Tensor, got shape {list(start._array.shape)}, {start.dtype}"
-            )
-        start = int(start._array)
+            raise RuntimeError(f"start must be an 0-dim integral Tensor, got shape {list(start.shape)}, {start.dtype}")
+        start = start.item()
     return narrow_(input, dim, start, length)
 
 
@@ -249,6 +248,10 @@ class as_strided_:
     def vjp_input(F, grad, input_shape, size, stride, start, layout):
         return F.restride(grad, (size, stride, start), (input_shape, layout, 0))
 
+    def batch(F, size_of_batch, input, size, stride, start, layout):
+        step = strides_of(input._array)[0]
+        return F.as_strided(input, (size_of_batch, *size), (step, *stride), start, (step, *layout))
+
 
 def _positions(geometry) -> np.ndarray:
     """The place in memory of each element of a geometry (sizes, strides, start)."""
@@ -263,21 +266,31 @@ def _positions(geometry) -> np.ndarray:
 class restride:
     """What lies in memory in the geometry `source` (zero elsewhere, sums where elements share memory), read in `target`.
 
-    The derivative of `as_strided`: elements of the target that share memory share the value equally.
+    The derivative of `as_strided`: elements of the target (or, in its transpose, of the source) that share memory share the
+    value equally.
     """
 
-    def forward(xp, input: Array, source: tuple, target: tuple):
+    def forward(xp, input: Array, source: tuple, target: tuple, by_source: bool = False):
         there, here = _positions(source), _positions(target)
-        if not here.size:
-            return xp.zeros(target[0], input.dtype)
-        low = min(there.min(initial=0), here.min())
-        memory = xp.zeros(max(there.max(initial=0), here.max()) - low + 1, input.dtype)
-        np.add.at(memory, (there - low).reshape(-1), input.reshape(-1))
-        count = np.bincount((here - low).reshape(-1), minlength=memory.size)
-        return (memory / xp.maximum(count, 1)).astype(input.dtype)[here - low]
+        low = min(there.min(initial=0), here.min(initial=0))
+        there, here = there - low, here - low
+        memory = xp.zeros(max(there.max(initial=0), here.max(initial=0)) + 1, input.dtype)
+        np.add.at(memory, there.reshape(-1), input.reshape(-1))
+        count = np.bincount((there if by_source else here).reshape(-1), minlength=memory.size)
+        return (memory / xp.maximum(count, 1)).astype(input.dtype)[here]
 
-    def vjp_input(F, grad, source, target):
-        return F.restride(grad, target, source)
+    def vjp_input(F, grad, source, target, by_source):
+        return F.restride(grad, target, source, not by_source)
+
+    def batch(F, size_of_batch, input, source, target, by_source):
+        places = np.concatenate([_positions(source).reshape(-1), _positions(target).reshape(-1), [0]])
+        step = int(np.ptp(places)) + 1  # examples stay apart
+        source, target = (((size_of_batch, *size), (step, *stride), start) for size, stride, start in (source, target))
+        return F.restride(input, source, target, by_source)
+
+    def samples(make):
+        yield (make(2, 2), ((2, 2), (1, 1), 0), ((3,), (1,), 0)), {}
+        yield (make(3, 2), ((3, 2), (2, 1), -1), ((2, 2), (1, 1), 1)), {}
 
 
 @composite(method=True)
@@ -331,7 +344,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset:
 
 
 def _written(input: Tensor, src: Tensor, take) -> Tensor:
-    whole = input.clone()
+    whole = copied_beside(input, src) if src._wraps else input.clone()
     part = take(whole)
     if part._array.shape != src._array.shape:
         raise RuntimeError(

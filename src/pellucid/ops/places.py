@@ -42,7 +42,7 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in shape):
         raise ValueError(f"'shape' cannot have negative values, but got {shape}")
-    coordinates, rest = [], indices._array
+    coordinates, rest = [], indices._array.astype(np.int64)
     for n in reversed(shape):
         coordinates.append(wrap(np.asarray(rest % n)))
         rest = rest // n

@@ -12,6 +12,7 @@ from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.core.errors import shape_text, type_name
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.accumulation import add_rows, add_to, wrapped
+from pellucid.ops.arithmetic import scaled
 from pellucid.ops.dims import one_dim
 
 __all__ = [
@@ -421,7 +422,7 @@ class index_add:
         return _check_slices("index_add", input, dim, index, source), alpha
 
     def forward(xp, input: Array, dim: int, index: Index, source: Array, *, alpha=1):
-        added = source if alpha == 1 else source * source.dtype.type(alpha)
+        added = source if alpha == 1 else scaled(source, alpha)
         whole = xp.array(input, order="C")
         if not whole.ndim:
             return whole + added.sum(dtype=whole.dtype)

@@ -65,30 +65,23 @@ class _Pieces:
         yield (make(3, 4), ((0, ...), (slice(1, 3),))), {}
 
 
-def _family(name: str, node: str, views: bool = True):
-    return operator(multi_view=views, outputs=None, module=None, holomorphic=False, name=name, node=node)(_Pieces)
-
-
-_split = _family("split", "SplitBackward0")
-_split_with_sizes = _family("split_with_sizes", "SplitWithSizesBackward0")
-_unbind = _family("unbind", "UnbindBackward0")
-
-
-class _Copies:
+class _Copies(_Pieces):
     """`_Pieces`, copied: they may be written to."""
 
     def forward(xp, input: Array, keys: tuple):
         return [input[key].copy() for key in keys]
 
-    vjp_input = _Pieces.__dict__["vjp_input"]
+
+def _family(pieces, name: str, node: str):
+    options = {"multi_view": pieces is _Pieces, "linear": True, "outputs": None, "module": None, "holomorphic": False}
+    return operator(name=name, node=f"{node}Backward0", **options)(pieces)
 
 
-_unsafe_split = operator(
-    outputs=None, module=None, holomorphic=False, name="unsafe_split", node="UnsafeSplitBackward0"
-)(_Copies)
-_unsafe_sizes = operator(
-    outputs=None, module=None, holomorphic=False, name="unsafe_split_with_sizes", node="UnsafeSplitWithSizesBackward0"
-)(_Copies)
+_split = _family(_Pieces, "split", "Split")
+_split_with_sizes = _family(_Pieces, "split_with_sizes", "SplitWithSizes")
+_unbind = _family(_Pieces, "unbind", "Unbind")
+_unsafe_split = _family(_Copies, "unsafe_split", "UnsafeSplit")
+_unsafe_sizes = _family(_Copies, "unsafe_split_with_sizes", "UnsafeSplitWithSizes")
 
 
 def _dimension(input: Tensor, dim: int, name: str) -> tuple[int, int]:
@@ -241,20 +234,18 @@ def _along(name: str, input: Tensor, given, dim: int, least: int):
     return tensor_split(input, given, dim)
 
 
-@composite(method=True)
-def hsplit(input: Tensor, indices_or_sections=None, *, sections=None, indices=None) -> tuple[Tensor, ...]:
-    """Pieces along the second dimension, of a vector along its only one."""
-    given = next(g for g in (indices_or_sections, sections, indices) if g is not None)
-    return _along("hsplit", input, given, 0 if input._array.ndim == 1 else 1, 1)
+def _split_along(name: str, dim: int, least: int, which: str):
+    """One of the three: along `dim`, of tensors of at least that many dimensions."""
+
+    def split_along(input: Tensor, indices_or_sections=None, *, sections=None, indices=None) -> tuple[Tensor, ...]:
+        given = next(g for g in (indices_or_sections, sections, indices) if g is not None)
+        return _along(name, input, given, 0 if input._array.ndim == 1 else dim, least)
+
+    split_along.__name__ = split_along.__qualname__ = name
+    split_along.__doc__ = f"Pieces along the {which}; views, as by `tensor_split`."
+    return composite(method=True)(split_along)
 
 
-@composite(method=True)
-def vsplit(input: Tensor, indices_or_sections=None, *, sections=None, indices=None) -> tuple[Tensor, ...]:
-    """Pieces along the first dimension."""
-    return _along("vsplit", input, next(g for g in (indices_or_sections, sections, indices) if g is not None), 0, 2)
-
-
-@composite(method=True)
-def dsplit(input: Tensor, indices_or_sections=None, *, sections=None, indices=None) -> tuple[Tensor, ...]:
-    """Pieces along the third dimension."""
-    return _along("dsplit", input, next(g for g in (indices_or_sections, sections, indices) if g is not None), 2, 3)
+hsplit = _split_along("hsplit", 1, 1, "second dimension, of a vector along its only one")
+vsplit = _split_along("vsplit", 0, 2, "first dimension")
+dsplit = _split_along("dsplit", 2, 3, "third dimension")

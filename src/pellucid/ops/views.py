@@ -6,6 +6,7 @@ with brackets in `indexing.py`.
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -97,7 +98,7 @@ class view_:
         yield (make(), (1, 1)), {}
 
 
-@operator(view=True, module=None, name="view_dtype", node="ViewBackward1")
+@operator(view=True, module=None, name="view_dtype", node="ViewBackward1", batching="leading")
 class view_dtype:
     """The same memory read as another element type; the last dimension grows or shrinks with the element's size."""
 
@@ -132,29 +133,26 @@ def view(input: Tensor, *size, dtype=None) -> Tensor:
     return view_(input, sizes_of(size, "view"))
 
 
-@operator(module=None, node="UnsafeViewBackward0", linear=True)
+@operator(module=None, node="UnsafeViewBackward0", linear=True, batching="shift")
 class reshape_copy:
     """`reshape` where no view is possible: a copy."""
 
-    def forward(xp, input: Array, size: tuple):
-        return input.copy().reshape(size)
+    def forward(xp, input: Array, whole_shape: tuple):
+        return input.copy().reshape(whole_shape)
 
     def vjp_input(F, grad, input_shape):
         return F.reshape(grad, input_shape)
-
-    def batch(F, size_of_batch, input, size):
-        return F.reshape_copy(input, (size_of_batch, *size))
 
     def samples(make):
         yield (make(3, 4), (2, 6)), {}
 
 
-@operator(module=None, name="reshape")
+@operator(module=None, name="reshape", batching="shift")
 class reshape_:
     """The raw form of `reshape`, for formulas."""
 
-    def forward(xp, input: Array, shape: tuple):
-        return input.reshape(shape)
+    def forward(xp, input: Array, whole_shape: tuple):
+        return input.reshape(whole_shape)
 
 
 @composite(method=True)
@@ -202,10 +200,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         )
     if first == last:
         return input
-    count = 1
-    for s in shape[first : last + 1]:
-        count *= s
-    return reshape(input, (*shape[:first], count, *shape[last + 1 :]))
+    return reshape(input, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
 
 
 @composite(method=True)
@@ -215,9 +210,7 @@ def unflatten(input: Tensor, dim: int, sizes) -> Tensor:
     dim, sizes = canonical_dim(dim, len(shape)), tuple(sizes)
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
-    known = 1
-    for s in sizes:
-        known *= s if s != -1 else 1
+    known = math.prod([s for s in sizes if s != -1])
     if (shape[dim] % known if known else shape[dim]) if -1 in sizes else known != shape[dim]:
         raise RuntimeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]}) "
@@ -229,13 +222,7 @@ def unflatten(input: Tensor, dim: int, sizes) -> Tensor:
 @composite(method=True)
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension: a view where the strides allow one, else a copy."""
-    return reshape(input, (-1,)) if input._array.flags.c_contiguous and input._array.size else _ravelled(input)
-
-
-def _ravelled(input: Tensor) -> Tensor:
-    if input._array.flags.c_contiguous:
-        return view_(input, (input._array.size,))
-    return view_(input.contiguous(), (input._array.size,))
+    return view_(input if input._array.flags.c_contiguous else input.contiguous(), (input._array.size,))
 
 
 # --- dimensions of size 1 --------------------------------------------------------------------------------------------
@@ -265,9 +252,10 @@ class _Squeezing:
         yield (make(2, 3), (0,)), {}
 
 
-_squeeze_all = operator(view=True, module=None, name="squeeze", node="SqueezeBackward0")(_Squeezing)
-_squeeze_one = operator(view=True, module=None, name="squeeze_one", node="SqueezeBackward1")(_Squeezing)
-_squeeze_some = operator(view=True, module=None, name="squeeze_some", node="SqueezeBackward2")(_Squeezing)
+_squeeze_all, _squeeze_one, _squeeze_some = (
+    operator(view=True, module=None, name=name, node=f"SqueezeBackward{number}")(_Squeezing)
+    for number, name in enumerate(("squeeze", "squeeze_one", "squeeze_some"))
+)
 
 
 @composite(method=True)
@@ -303,11 +291,9 @@ class unsqueeze:
 
 
 def _atleast(tensors, grow):
-    if len(tensors) == 1:
-        if isinstance(tensors[0], (tuple, list)):
-            return tuple([grow(t) for t in tensors[0]])
+    if len(tensors) == 1 and not isinstance(tensors[0], (tuple, list)):
         return grow(tensors[0])
-    return tuple([grow(t) for t in tensors])
+    return tuple([grow(t) for t in (tensors[0] if len(tensors) == 1 else tensors)])
 
 
 @composite()

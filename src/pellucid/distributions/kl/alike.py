@@ -74,7 +74,11 @@ def _continuous_bernoulli(p, q):
 def _dirichlet(p, q):
     """Twice the same normaliser, and the means of the logarithms of the shares."""
     total = p.concentration.sum(-1)
-    norms = total.lgamma() - q.concentration.sum(-1).lgamma() - (p.concentration.lgamma() - q.concentration.lgamma()).sum(-1)
+    norms = (
+        total.lgamma()
+        - q.concentration.sum(-1).lgamma()
+        - (p.concentration.lgamma() - q.concentration.lgamma()).sum(-1)
+    )
     mean_logs = p.concentration.digamma() - total.digamma().unsqueeze(-1)
     return norms + ((p.concentration - q.concentration) * mean_logs).sum(-1)
 
@@ -171,12 +175,16 @@ def _exponential_family(p, q):
 def _transformed(p, q):
     """A bijection applied to both changes nothing."""
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
-        raise NotImplementedError("the KL-divergence of transformed distributions needs equal transforms and event shapes")
+        raise NotImplementedError(
+            "the KL-divergence of transformed distributions needs equal transforms and event shapes"
+        )
     return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Independent, Independent)
 def _independent(p, q):
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError("the KL-divergence of Independent distributions needs equal reinterpreted_batch_ndims")
+        raise NotImplementedError(
+            "the KL-divergence of Independent distributions needs equal reinterpreted_batch_ndims"
+        )
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)

@@ -134,7 +134,6 @@ class _InverseTransform(Transform):
     def __eq__(self, other) -> bool:
         return isinstance(other, _InverseTransform) and self._inv == other._inv
 
-
     def __repr__(self) -> str:
         return f"_InverseTransform({self._inv!r})"
 

@@ -33,7 +33,6 @@ class Parameterless(Transform):
         return isinstance(other, type(self))
 
 
-
 class _Increasing(Parameterless):
     domain = constraints.real
     bijective = True
@@ -149,7 +148,6 @@ class PowerTransform(Transform):
     def __eq__(self, other) -> bool:
         return isinstance(other, PowerTransform) and _same(self.exponent, other.exponent)
 
-
     def _call(self, x):
         return x.pow(self.exponent)
 
@@ -196,7 +194,6 @@ class AffineTransform(Transform):
 
     def __eq__(self, other) -> bool:
         return isinstance(other, AffineTransform) and _same(self.loc, other.loc) and _same(self.scale, other.scale)
-
 
     @property
     def sign(self):

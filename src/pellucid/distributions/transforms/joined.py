@@ -189,7 +189,9 @@ class _SideBySide(Transform):
         return self._parts(value)
 
     def _call(self, x):
-        return self._whole([t(part) for t, part in zip(self.transforms, self._taken_apart(x, self.length), strict=True)])
+        return self._whole(
+            [t(part) for t, part in zip(self.transforms, self._taken_apart(x, self.length), strict=True)]
+        )
 
     def _inverse(self, y):
         parts = self._taken_apart(y, self.length)

@@ -162,7 +162,9 @@ class CorrCholeskyTransform(Transform):
         count = shape[-1]
         size = round((0.25 + 2 * count) ** 0.5 + 0.5)
         if size * (size - 1) // 2 != count:
-            raise ValueError(f"Input is not a flattened lower-diagonal number: got {count}, next are {size * (size - 1) // 2}")
+            raise ValueError(
+                f"Input is not a flattened lower-diagonal number: got {count}, next are {size * (size - 1) // 2}"
+            )
         return Size((*shape[:-1], size, size))
 
     def inverse_shape(self, shape):

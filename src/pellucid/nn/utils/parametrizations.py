@@ -1,4 +1,4 @@
-"""Ready-made parametrizations: weight norm and spectral norm."""
+"""Ready-made parametrizations: weight norm, spectral norm and, from `orthogonal.py`, orthogonal matrices."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pellucid.nn import functional as F
 from pellucid.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from pellucid.nn.modules.module import Module
 from pellucid.nn.utils.norms import as_matrix, norm_except_dim, power_iteration, random_unit, sigma, weight_of
+from pellucid.nn.utils.orthogonal import orthogonal
 from pellucid.nn.utils.parametrize import register_parametrization
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _WeightNorm(Module):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
-    "type_before_parametrizations",
+    "transfer_parametrizations_and_params", "type_before_parametrizations",
 ]
 
 
@@ -307,3 +307,30 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 def type_before_parametrizations(module: Module) -> type:
     """The class that the module had before it was parametrized."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Let a module have the parametrizations of another, and what its tensors are computed from.
+
+    Args:
+        from_module: the module that has them; nothing happens if it has none.
+        to_module: the module that gets them; a tensor that it lacks is made.
+        tensor_name: the only tensor to do this for; all that are parametrized if None.
+
+    Returns:
+        to_module.
+    """
+    if not is_parametrized(from_module):
+        return to_module
+    for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name)))
+        chain = from_module.parametrizations[name]
+        for parametrization in chain:
+            register_parametrization(to_module, name, parametrization, unsafe=chain.unsafe)
+        target = to_module.parametrizations[name]
+        for key, tensor in {**chain._parameters, **chain._buffers}.items():
+            setattr(target, key, tensor)
+    return to_module
