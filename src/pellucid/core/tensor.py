@@ -15,7 +15,20 @@ from pellucid.core.device import CPU, device
 from pellucid.core.dtype import dtype, dtype_of, get_default_dtype
 from pellucid.core.size import Size
 
-__all__ = ["Buffer", "Counter", "Cut", "InferenceCounter", "Number", "Parameter", "Rare", "Tensor", "is_dense", "make", "without_history", "wrap"]
+__all__ = [
+    "Buffer",
+    "Counter",
+    "Cut",
+    "InferenceCounter",
+    "Number",
+    "Parameter",
+    "Rare",
+    "Tensor",
+    "is_dense",
+    "make",
+    "without_history",
+    "wrap",
+]
 
 
 class Counter:
