@@ -33,7 +33,17 @@ from pellucid.core.errors import shape_text, type_name
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Number, Tensor
 
-__all__ = ["BatchLevel", "BatchedTensor", "batch_level", "batch_of", "lifted", "marked", "vmap_over", "with_batch"]
+__all__ = [
+    "BatchLevel",
+    "BatchedTensor",
+    "batch_level",
+    "batch_of",
+    "lifted",
+    "marked",
+    "rule_name",
+    "vmap_over",
+    "with_batch",
+]
 
 F = declaration.tensors
 DIMENSIONS = ("dim", "dims", "dim0", "dim1", "dim2", "dimension")  # attributes that count dimensions
@@ -224,7 +234,7 @@ class BatchLevel(Level):
 
     def _compute(self, op: Operator, bound, raw, common) -> list:
         """The results, as wrappers."""
-        if not any(v._batched for v in flat(op, bound) if v.__class__ is BatchedTensor):
+        if not any(map(_any_batched, bound)):  # index lists too
             with below(self):
                 results = general(op, [_unwrapped(v) for v in bound])
             batched = False
@@ -341,6 +351,11 @@ def _rule(op: Operator):
     if len(arrays) == 1 and arrays[0].kind == "array" and any(a in PLACES for a in op.attributes):
         return _shift
     return _elementwise if op.elementwise else _loop
+
+
+def rule_name(op: Operator) -> str:
+    """The rule in a word: formula, shift, leading, fold, elementwise or loop."""
+    return "formula" if op.batch is not None else _rule(op).__name__.strip("_")
 
 
 def _is_batched(value) -> bool:

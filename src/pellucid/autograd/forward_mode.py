@@ -32,7 +32,7 @@ from pellucid.core.dtype import dtype_of
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Number, Tensor, storage_of, without_history, wrap
 
-__all__ = ["DualLevel", "check_tangent", "fence", "forward_base", "laid_out_like", "push_forward"]
+__all__ = ["DualLevel", "check_tangent", "fence", "forward_base", "laid_out_like", "push_forward", "rule_name"]
 
 F = declaration.tensors
 recording: Any = enable_grad  # as a context manager, which its type does not say
@@ -325,6 +325,13 @@ def _rule(op: Operator, bound):
     if op.elementwise and (op.holomorphic or not _complex(op, bound)):
         return _diagonal
     return _transposed
+
+
+def rule_name(op: Operator) -> str:
+    """How real tangents pass an operator, in a word: formula, linear, elementwise or transposed."""
+    if op.jvp is not None or op.jvp_formulas:
+        return "formula"
+    return "linear" if op.linear else "elementwise" if op.elementwise else "transposed"
 
 
 def _complex(op: Operator, bound) -> bool:
