@@ -274,6 +274,13 @@ def test_strides_of_empty_tensors_do_not_count():
         assert tangent(make_dual(empty, other)) is other
 
 
+@pytest.mark.usefixtures("level")
+def test_where_empty_tensors_start_does_not_count():
+    one = torch.ones(1, dtype=torch.float64)
+    given = one.clone().as_strided((0,), (1,), 0)
+    assert tangent(make_dual(one.as_strided((0,), (1,), 1), given)) is given
+
+
 def test_forward_mode_of_an_empty_diagonal():
     assert torch.autograd.gradcheck(
         torch.diagonal, (torch.ones(2, 0, dtype=torch.float64, requires_grad=True),), check_forward_ad=True
@@ -284,6 +291,14 @@ def test_forward_mode_of_an_empty_diagonal():
 def test_strides_of_dimensions_of_one_do_not_count():
     given = torch.ones(3, 1, dtype=torch.float64).t()
     assert tangent(make_dual(torch.ones(1, 3, dtype=torch.float64), given)) is given
+
+
+@pytest.mark.usefixtures("level")
+@pytest.mark.parametrize("of", [lambda z: z, lambda z: z.conj(), lambda z: z.real, lambda z: z.conj().imag])
+def test_a_tangent_that_lies_as_its_primal_does_is_kept(of):
+    z, t = const([1 + 2j, 3 - 1j], dtype=torch.complex128), const([1j, 2 + 0j], dtype=torch.complex128)
+    given = of(t)
+    assert tangent(make_dual(of(z), given)) is given
 
 
 @pytest.mark.usefixtures("level")

@@ -152,6 +152,7 @@ def vmap_over(function, tensors, randomness: str = "error") -> list:
     It takes as many tensors and returns a sequence of tensors or None; the results have the examples in dimension 0.
     """
     level = BatchLevel(tensors[0]._array.shape[0], randomness)
+    level.takes_any_function = True  # whoever wrote it does not know of the batch
     with opened(level):
         results = function(*[batch_of(t, level) for t in tensors])
     return [None if r is None else with_batch(lifted(r, level), level.size) for r in results]

@@ -15,7 +15,7 @@ import numpy as np
 from pellucid.autograd.around import Work, surrounded
 from pellucid.autograd.declaration import NARROW, Operator, wanted
 from pellucid.autograd.node import Adjust, Node, edge_of, edge_to, next_sequence
-from pellucid.autograd.saved import Cast, Packed, save_input, save_result
+from pellucid.autograd.saved import Cast, Packed, Widened, save_input, save_result
 from pellucid.autograd.views import (
     INFERENCE_WRITE,
     Kind,
@@ -51,6 +51,8 @@ def general(op: Operator, values, out=None, within: bool = False):
     for value in values:
         if _overrides(value):
             return _torch_function(op, values, out)
+    if modes.autocast is not None and out is None:
+        values = modes.autocast(op, values)
     if modes.transforms:
         return modes.transforms[-1].call(op, values, out)
     if modes.around and not within:
@@ -136,6 +138,8 @@ def record(op: Operator, bound, raw, common, result, inplace: Tensor | None = No
                 and saved._array.dtype.kind != "c"
             ):
                 setattr(node, name, Cast(saved, common))
+            elif isinstance(saved, Tensor) and saved._array.dtype in NARROW and node.adjust and node.adjust.wide:
+                setattr(node, name, Widened(saved, node.adjust.wide))
         elif name in op.attributes:
             setattr(node, name, raw_by_name[name])
         elif name.endswith("_shape"):

@@ -24,7 +24,7 @@ from pellucid.autograd.batching import marked
 from pellucid.autograd.call import general, inplace
 from pellucid.autograd.declaration import Operator, array_of, formula_arguments
 from pellucid.autograd.differentiate import grad
-from pellucid.autograd.grad_mode import enable_grad
+from pellucid.autograd.grad_mode import set_grad_enabled
 from pellucid.autograd.saved import _before_write
 from pellucid.autograd.transforms import Level, below
 from pellucid.autograd.views import CopySlices, refresh
@@ -35,16 +35,18 @@ from pellucid.core.tensor import Number, Tensor, storage_of, without_history, wr
 __all__ = ["DualLevel", "check_tangent", "fence", "forward_base", "laid_out_like", "push_forward", "rule_name"]
 
 F = declaration.tensors
-recording: Any = enable_grad  # as a context manager, which its type does not say
 
 
 class Fence:
-    """The last step to a view that is none as far as tangents are concerned: `make_dual` and `unpack_dual` give such."""
+    """The last step to a view that is none as far as tangents are concerned: `make_dual` and `unpack_dual` give such.
 
-    __slots__ = ("step", "tensor")
+    `ground` stands for that view where further views ask for their base: it has its values and its tangents, no history.
+    """
 
-    def __init__(self, step, tensor: Tensor):
-        self.step, self.tensor = step, weakref.ref(tensor)
+    __slots__ = ("ground", "step")
+
+    def __init__(self, step, ground: Tensor):
+        self.step, self.ground = step, ground
 
     def __call__(self, base: Tensor) -> Tensor:
         return self.step(base)
@@ -53,8 +55,12 @@ class Fence:
 def fence(view: Tensor) -> Tensor:
     """Let a view have tangents of its own: it does not ask its base for one, nor give one to it."""
     if view._view is not None:
+        ground = view._bare()
+        if view.rare.tangents is None:
+            view.rare.tangents = {}
+        ground.rare.tangents = view.rare.tangents  # one dictionary
         *steps, last = view._view.steps
-        view._view.steps = (*steps, last._replace(on_tensor=Fence(last.on_tensor, view)))
+        view._view.steps = (*steps, last._replace(on_tensor=Fence(last.on_tensor, ground)))
     return view
 
 
@@ -66,8 +72,7 @@ def forward_base(tensor: Tensor) -> tuple[Tensor, tuple]:
     for number in range(len(view.steps), 0, -1):
         found = view.steps[number - 1].on_tensor
         if isinstance(found, Fence):
-            base = found.tensor()
-            return (tensor, ()) if base is None else (base, view.steps[number:])
+            return found.ground, view.steps[number:]
     return view.base, view.steps
 
 
@@ -308,9 +313,12 @@ def push_forward(op: Operator, bound, made, tangents) -> list:
     kept = iter(pushed)
     wanted = [None if name in op.constant else next(kept, None) for name in names]
     shares = op.view or op.multi_view
+    # a formula may hand on the tangent of an operand, which an in-place operation on the result must not write to
+    given = [t for each in tangents for t in (each if isinstance(each, list) else [each])]
+    own = [F.clone(t) if t is not None and not shares and any(t is g for g in given) else t for t in wanted]
     return [
         None if t is None or r._array.dtype.kind not in "fcV" else _fitted(t, r, shares)
-        for t, r in zip(wanted, made, strict=True)
+        for t, r in zip(own, made, strict=True)
     ]
 
 
@@ -469,7 +477,7 @@ def _transposed(op: Operator, bound, made, tangents):
     """The reverse formula, transposed: d/du of (J^H u) is J."""
     recorded = modes.grad_enabled and not modes.inference
     flat = [t for each in tangents for t in (each if isinstance(each, list) else [each])]
-    with recording():
+    with set_grad_enabled(True):
         inputs: list = []  # an alias of each operand that has a tangent
         again, position = [], 0
         for p, value in zip(op.parameters, bound, strict=True):

@@ -30,7 +30,6 @@ __all__ = [
     "new_context",
     "once_differentiable",
     "recorded_call",
-    "set_up",
 ]
 
 
@@ -97,8 +96,12 @@ class Function(metaclass=FunctionMeta):
         )
 
     @classmethod
-    def apply(cls, *args):
+    def apply(cls, *args, **kwargs):
         """Run `forward` and record the operation; inside a transform, the transform decides how."""
+        if cls.setup_context is not None:
+            args = _bound(cls.forward, args, kwargs)
+        elif kwargs:
+            cls = _with_keywords(cls, kwargs)
         if modes.transforms:
             result, ctx = modes.transforms[-1].applied(cls, args)
         else:
@@ -144,14 +147,9 @@ def _run_forward(cls: type[Function], ctx: FunctionCtx, args: tuple):
     """What the user's forward returns; the context is set up."""
     if cls.setup_context is None:
         return cls.forward(ctx, *args)
-    output = cls.forward(*_with_defaults(cls.forward, args))
-    set_up(cls, ctx, args, output)
+    output = cls.forward(*args)
+    cls.setup_context(ctx, args, output)
     return output
-
-
-def set_up(cls: type[Function], ctx: FunctionCtx, args: tuple, output) -> None:
-    """Let the user's `setup_context` fill a context."""
-    cls.setup_context(ctx, _with_defaults(cls.forward, args), output)
 
 
 class _Methods:
@@ -171,14 +169,19 @@ class _Methods:
         self.backward = cls.vjp if own_vjp else cls.backward
 
 
-@functools.lru_cache(maxsize=1000)
-def _defaults(forward):
-    return [p.default for p in inspect.signature(forward).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+_signature = functools.lru_cache(maxsize=1000)(inspect.signature)
 
 
-def _with_defaults(forward, args) -> tuple:
-    """The arguments of forward, completed by its default values."""
-    return (*args, *(d for d in _defaults(forward)[len(args) :]))
+def _bound(forward, args: tuple, kwargs: dict) -> tuple:
+    """The arguments of a forward in order, completed by its default values."""
+    bound = _signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args
+
+
+def _with_keywords(cls: type[Function], kwargs: dict) -> type[Function]:
+    """The same Function with arguments that are no operands."""
+    return FunctionMeta(cls.__name__, (cls,), {"forward": staticmethod(functools.partial(cls.forward, **kwargs))})
 
 
 class InplaceFunction(Function):

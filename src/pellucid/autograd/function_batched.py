@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pellucid.autograd import declaration
 from pellucid.autograd.batching import BatchedTensor, BatchLevel, batch_of, with_batch
-from pellucid.autograd.function import Function, FunctionCtx, new_context, recorded_call, set_up
+from pellucid.autograd.function import Function, FunctionCtx, new_context, recorded_call
 from pellucid.autograd.function_context import Recording
 from pellucid.autograd.function_outputs import wrap_outputs
 from pellucid.autograd.hooks import user_code
@@ -60,7 +60,7 @@ def apply_batched(level: BatchLevel, cls, args) -> tuple[Any, FunctionCtx]:
         outputs = _wrapped(level, [output] if single else list(output), out_dims)
     result = outputs[0] if single else tuple(outputs)
     with user_code(Recording(False)):
-        set_up(cls, ctx, args, result)
+        cls.setup_context(ctx, args, result)
     outputs = wrap_outputs(ctx, outputs, args, ctx.recorded)
     return (outputs[0] if single else tuple(outputs)), ctx
 
@@ -131,7 +131,7 @@ def _mapped(cls, level: BatchLevel, in_dims: tuple) -> type[Function]:
             with opened(level):
                 args = [_wrap(level, v, d) if isinstance(v, Tensor) else v for v, d in zip(values, in_dims, strict=True)]
                 output = cls.forward(*args)
-                set_up(cls, inner, tuple(args), output)
+                cls.setup_context(inner, tuple(args), output)
             single = not isinstance(output, tuple)
             outputs = [output] if single else list(output)
             ctx.batched = _hand_over(ctx, inner)

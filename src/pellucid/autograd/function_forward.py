@@ -129,8 +129,8 @@ class _Given:
                 "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
             )
         if forward_base(tangent)[0] is not forward_base(of_input)[0]:
+            which = "the given grad input" if of_input._view is None else "the same base as the given grad input"
             raise RuntimeError(
-                "A custom Function is returning a view but the jvp is not returning a view of the same base as the given grad "
-                "input."
+                f"A custom Function is returning a view but the jvp is not returning a view of {which}."
             )
         self.level.attach(output, tangent)

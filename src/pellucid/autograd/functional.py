@@ -5,21 +5,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pellucid.autograd import declaration, forward_ad
-from pellucid.autograd.batched_calls import vmap_over
+from pellucid.autograd.batching import vmap_over
 from pellucid.autograd.differentiate import grad
-from pellucid.autograd.grad_mode import enable_grad, set_grad_enabled
+from pellucid.autograd.grad_mode import set_grad_enabled
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor, wrap
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 F = declaration.tensors
-recording: Any = enable_grad  # as a context manager, which its type does not say
 OUTPUTS = "outputs of the user-provided function"
 STRATEGIES = ("forward-mode", "reverse-mode")
 
@@ -162,7 +159,7 @@ def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         TypeError: inputs, outputs or v are not tensors.
         RuntimeError: v does not fit; in strict mode, something is independent of something.
     """
-    with recording():
+    with set_grad_enabled(True):
         inputs_are_tuple, inputs = _as_tuple(inputs, "inputs", "vjp")
         inputs = _prepared(inputs, create_graph)
         outputs_are_tuple, outputs = _as_tuple(func(*inputs), OUTPUTS, "vjp")
@@ -197,7 +194,7 @@ def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         TypeError: inputs, outputs or v are not tensors.
         RuntimeError: v does not fit; in strict mode, something is independent of something.
     """
-    with recording():
+    with set_grad_enabled(True):
         inputs_are_tuple, inputs = _as_tuple(inputs, "inputs", "jvp")
         inputs = _prepared(inputs, create_graph)
         if v is None:
@@ -248,7 +245,7 @@ def jacobian(func, inputs, create_graph: bool = False, strict: bool = False, vec
                     f'together (yet). Please either set `{option}=False` or `strategy="reverse-mode"`.'
                 )
         return _forward_jacobian(func, inputs, vectorize)
-    with recording():
+    with set_grad_enabled(True):
         inputs_are_tuple, inputs = _as_tuple(inputs, "inputs", "jacobian")
         inputs = _prepared(inputs, create_graph)
         outputs_are_tuple, outputs = _as_tuple(func(*inputs), OUTPUTS, "jacobian")
@@ -326,7 +323,7 @@ def _forward_jacobian(func, inputs, vectorize: bool):
             outputs_are_tuple, outputs = _plain_tuple(func(*duals))
             unpacked = [forward_ad.unpack_dual(o) for o in outputs]
         returned.extend((outputs_are_tuple, [tuple(o.shape) for o in outputs]))
-        return tuple(F.zeros_as(u.primal).detach() if u.tangent is None else u.tangent for u in unpacked)
+        return [F.zeros_as(u.primal).detach() if u.tangent is None else u.tangent for u in unpacked]
 
     pushed = vmap_over(push, _construct_standard_basis_for(inputs, counts))
     outputs_are_tuple, shapes = returned
@@ -452,7 +449,7 @@ def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         TypeError: inputs, the output or v are not tensors.
         RuntimeError: the output has not one element, v does not fit; in strict mode, something is independent of something.
     """
-    with recording():
+    with set_grad_enabled(True):
         gradient = _Gradient(func, inputs, v, create_graph, strict, "vhp")
     with set_grad_enabled(create_graph or modes.grad_enabled):
         found = _pull(gradient.value, gradient.inputs, gradient.v, create_graph=create_graph)
@@ -479,7 +476,7 @@ def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         TypeError: inputs, the output or v are not tensors.
         RuntimeError: the output has not one element, v does not fit; in strict mode, something is independent of something.
     """
-    with recording():
+    with set_grad_enabled(True):
         gradient = _Gradient(func, inputs, v, create_graph, strict, "hvp")
         covectors = tuple(F.zeros_as(x).detach().requires_grad_() for x in gradient.inputs)
         pulled = _pull(gradient.value, gradient.inputs, covectors, create_graph=True)  # linear in the covectors

@@ -65,6 +65,12 @@ class Cast:
         return self.value._counter
 
 
+class Widened(Cast):
+    """An operand of a 16-bit type: formulas on arrays, which compute in float32, see it in that; those on tensors as it is."""
+
+    __slots__ = ()
+
+
 def _pack(tensor: Tensor, hooks, is_result: bool) -> Packed:
     """Give a tensor to the pack hook."""
     pack, unpack = hooks
@@ -168,6 +174,8 @@ def unpack_input(node: Node, saved, edge):
         return tie(saved.tensor(), edge)
     if saved.__class__ is Cast:
         return unpack_input(node, saved.value, edge).to(dtype_of(saved.dtype))
+    if saved.__class__ is Widened:
+        return unpack_input(node, saved.value, edge)
     if edge is None or saved._edge is edge:
         return saved
     if edge[0].__class__ is AccumulateGrad:

@@ -13,5 +13,5 @@ def write_text(path: Path, content: str) -> None:
     try:
         with writing(path) as stream:
             stream.write(content.encode())
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error

@@ -29,6 +29,7 @@ class Modes(threading.local):
     multithreading = True  # PyTorch's switch; backward runs in the calling thread either way
     observers: tuple = ()  # called after each operator's call, with (operator, operands, arguments as used, results)
     around: tuple = ()  # each stands around what operators, Functions and nodes do; see autograd/around.py
+    autocast: Any = None  # casts an operator's operands while an autocast block is open; see autograd/autocast.py
     compute: Any = None  # stands in for Operator.data: gives an operator's results and its arguments as used
     execution_group: Any = None  # backwards that share what checkpoints recompute; see utils/checkpoint
     overriding: tuple = ()  # classes whose __torch_function__ is running
@@ -36,7 +37,7 @@ class Modes(threading.local):
 
     def update(self) -> None:
         """Derive the road from the switches."""
-        watched = self.observers or self.around or self.compute
+        watched = self.observers or self.around or self.compute or self.autocast
         if watched or self.inference or self.saved_hooks or self.saved_hooks_disabled or self.transforms:
             self.road = GENERAL
         else:

@@ -141,11 +141,11 @@ _rule("0: moves, selects, converts or fills", lambda call: (0, 0), """
     fill_tensor flip gather grid_elements grid_gather im2col imag_copy imag_part imaginary_of index index_at index_copy
     index_fill_number index_put index_select index_zero into_corner isin kept_slices masked_fill masked_fill_tensor
     masked_place masked_scatter masked_scatter_backward masked_select masked_select_backward _image_gather
-    _max_pool_picked narrow permute pixel_shuffle pixel_unshuffle place_along real_copy real_part reflect_pad1d
+    _max_pool_picked narrow numbered permute pixel_shuffle pixel_unshuffle place_along real_copy real_part reflect_pad1d
     reflect_pad2d reflect_pad3d repeat repeated_padding replicate_pad1d replicate_pad2d replicate_pad3d reshape
-    reshape_copy reshape_to restride roll scatter_src scatter_value select slice split split_with_sizes squeeze squeeze_one
+    reshape_copy reshape_to restride roll scatter_src scatter_value select single_zeros slice split split_with_sizes squeeze squeeze_one
     squeeze_some stack t take take_along _to_copy transpose tril triu unbind unfold unsafe_split unsafe_split_with_sizes
-    unsqueeze upper_triangle view view_as_complex view_as_real view_dtype where zero zeros_as
+    unsqueeze coordinates copied_beside counted upper_triangle view view_as_complex view_as_real view_dtype where zero zeros_as
 """)  # fmt: skip
 _rule("0: draws random numbers", lambda call: (0, 0), "bernoulli normal poisson")
 
@@ -170,7 +170,7 @@ _each(1, "one evaluation of the function", """
 _each(2, "two comparisons", "clamp_tensor hardshrink hardtanh_kernel pass_inside pass_outside within aminmax")
 _each(2, "a division and a rounding", "floor_divide fmod remainder")
 _each(2, "two operations", "rsqrt entr leaky_relu prelu_kernel rrelu_kernel slope_below xlogy xlog1py pow_less_one pow_vanishes")
-_each(3, "three operations", "lerp sinc softshrink logit tanh_backward sigmoid_backward sgn_backward sgn_bend addcmul addcdiv")
+_each(3, "three operations", "lerp sinc softshrink logit tanh_backward sigmoid_backward addcmul addcdiv")
 _each(4, "two squares, their sum, the root", "hypot")
 _each(4, "minus, exp, plus, division", "sigmoid")
 _each(4, "comparison, exp, minus, times", "elu_kernel")
@@ -183,8 +183,8 @@ _each(4, "exp, log1p, tanh, product", "mish")
 _each(5, "product, exp, log1p, division, comparison", "softplus")
 _each(5, "min, abs, exp, log1p, minus", "log_sigmoid")
 _each(5, "max, difference, exp, log1p, plus", "logaddexp logaddexp2")
-_each(5, "five operations", "angle_backward angle_bend turning")
 _each(3, "two products and a difference", "linalg_cross")
+_of_input(1, "a comparison with the one before", "unique_consecutive")
 
 # --- reductions and scans
 _of_input(1, "one addition, product or comparison each", """
@@ -199,14 +199,14 @@ _of_input(1, "adds each element to its place", """
 _of_input(3, "a comparison, a count and a division each", "gather_ties spread_ties embedding_shares")
 _of_input(5, "five operations each", "logcumsumexp logcumsumexp_back logcumsumexp_forth")
 _of_input(3, "two products and a sum each", "cumprod_back")
-_rule("1 per element added", lambda call: (0, call["src"].size), "scatter_add scatter_reduce")
+_rule("1 per element added", lambda call: (0, call["src"].size), "scatter_add scatter_reduce index_reduce")
 _rule("1 per element added", lambda call: (0, call["source"].size), "index_add")
 _rule("1 per element of the operand and 1 per result", lambda call: (0, call.input.size + call.out.size), "mean_all mean_dim")
 _rule("4 per element of the operand (sum, difference, square, sum), 2 per result", var, "var std var_mean std_mean")
 _rule("4 per element of the operand (max, difference, exp, sum), 2 per result",
       lambda call: (0, 4 * call.input.size + 2 * call.out.size), "logsumexp")  # fmt: skip
 _rule("2 per element for order 2 (square, sum), else 3 (abs, power, sum); 1 per result", norm, "vector_norm")
-_rule("n log2 n comparisons for each row of n", sorting, "sort topk kthvalue median median_all nanmedian nanmedian_all mode")
+_rule("n log2 n comparisons for each row of n", sorting, "sort topk kthvalue median median_all nanmedian nanmedian_all mode _unique2 unique_dim")
 
 # --- softmax and losses
 _each(5, "max, difference, exp, sum, quotient or difference", "softmax safe_softmax log_softmax")
@@ -267,6 +267,10 @@ _rule("2 n^3 / 3 + 2 n^2 for each right-hand side",
       lambda call: (0, matrices(call, lambda m, n: 2 * n**3 / 3)[1] + 2 * call.input.shape[-1] * call.out.size),
       "linalg_solve")  # fmt: skip
 _rule("4 (m n^2 - n^3 / 3) for each matrix, R and Q", lambda call: matrices(call, lambda m, n: 4 * (m * n * n - n**3 / 3)), "linalg_qr")
+_rule("2 (m n^2 - n^3 / 3) for each matrix, R and reflectors", lambda call: matrices(call, lambda m, n: 2 * (m * n * n - n**3 / 3)), "geqrf")
+_rule("4 for each reflector and element of the other matrix", lambda call: (0, 4 * call["tau"].shape[-1] * call.out.size), "ormqr")
+_rule("n^3 / 3 for each matrix", lambda call: matrices(call, lambda m, n: n**3 / 3), "linalg_ldl_factor_ex")
+_rule("2 n^2 for each right-hand side", lambda call: (0, 2 * call.input.shape[-1] * call.out.size), "linalg_ldl_solve")
 _rule("9 n^3 for each matrix", lambda call: matrices(call, lambda m, n: 9 * n**3), "linalg_eigh")
 _rule("25 n^3 for each matrix", lambda call: matrices(call, lambda m, n: 25 * n**3), "linalg_eig")
 _rule("14 m n^2 + 8 n^3 for each matrix", lambda call: matrices(call, lambda m, n: 14 * m * n * n + 8 * n**3), "linalg_svd linalg_pinv")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+from itertools import pairwise
 from typing import Any
 
 from pellucid.graph.draw import Box, picture
@@ -110,20 +111,29 @@ def to_dot(graph: Graph, expand: int | str | None = None) -> str:
 
 def _clusters(view: View) -> list[str]:
     """The units, in a cluster for each opened module that they are in."""
-    lines: list[str] = []
-    path: list[int] = []
+    inside: dict[int | None, list[Unit | int]] = {None: []}  # call -> units and inner calls, in order
     for unit in view.units:
-        calls = _opened(view, unit)
-        while path != calls[: len(path)]:
-            path.pop()
-            lines.append("  " * (len(path) + 1) + "}")
-        for call in calls[len(path) :]:
-            each = view.graph.calls[call]
-            lines.append("  " * (len(path) + 1) + f"subgraph cluster_{call}_{len(lines)} {{ label={_quoted(f'{each.path}: {each.type}')}")
-            path.append(call)
-        label = "\n".join(text for text in _label(unit) if text)
-        lines.append("  " * (len(path) + 1) + f"n{unit.number} [label={_quoted(label)}, {STYLES[unit.kind]}]")
-    return lines + ["  " * (depth + 1) + "}" for depth in reversed(range(len(path)))]
+        calls: list[int | None] = [None, *_opened(view, unit)]
+        for outer, call in pairwise(calls):
+            if call is not None and call not in inside:
+                inside[call] = []
+                inside[outer].append(call)
+        inside[calls[-1]].append(unit)
+    return _cluster_lines(view, inside, None, "  ")
+
+
+def _cluster_lines(view: View, inside: dict, call: int | None, indent: str) -> list[str]:
+    """The lines of one cluster; as deep as modules are nested."""
+    lines = []
+    for item in inside[call]:
+        if isinstance(item, int):
+            each = view.graph.calls[item]
+            lines.append(f"{indent}subgraph cluster_{item} {{ label={_quoted(f'{each.path}: {each.type}')}")
+            lines += [*_cluster_lines(view, inside, item, indent + "  "), f"{indent}}}"]
+        else:
+            label = "\n".join(text for text in _label(item) if text)
+            lines.append(f"{indent}n{item.number} [label={_quoted(label)}, {STYLES[item.kind]}]")
+    return lines
 
 
 def _label(unit: Unit) -> tuple[str, ...]:

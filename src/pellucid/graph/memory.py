@@ -62,7 +62,7 @@ def memory(program: Any, *inputs: Any, backward: bool = True) -> Memory:
         raise
     names = names_here(frame)
     put_names(recorder.graph, names, recorder)
-    for tensor in given:
+    for tensor in given + recorder.older():
         recorder.builder.storage(tensor._array, "leaf" if tensor._requires_grad else "input")
     recorder.graph.title = names.modules.get(id(program)) or getattr(program, "__name__", type(program).__name__)
     return Memory(recorder.graph, recorder.moments, recorder.kept)
@@ -74,16 +74,16 @@ class Ledger:
     def __init__(self):
         self.live = 0
         self._known: dict[int, weakref.ref] = {}
-        self._before: set[int] = set()  # ids of arrays that were there before the run, and stay
+        self.older: set[int] = set()  # ids of arrays that were there before the run, and stay
 
     def see(self, array: np.ndarray) -> None:
         """Note an array, unless it is known or older than the run."""
         owner = storage_of(array)
         key = id(owner)
-        if key in self._known or key in self._before:
+        if key in self._known or key in self.older:
             return
         if tracemalloc.get_object_traceback(owner) is None:  # made while nobody listened
-            self._before.add(key)
+            self.older.add(key)
             return
         size = owner.nbytes
         self.live += size
@@ -134,6 +134,11 @@ class Meter(Recorder):
                 edges = [edge_of(t) for t in results]
                 results.clear()
                 run(edges, ones, keep_graph=False, create_graph=False)
+
+    def older(self) -> list[Tensor]:
+        """The leaves and inputs that were there before the run, and live on whatever is saved."""
+        living = [tensor for tensor, _ in self.builder.handles.tensors.living()]
+        return [tensor for tensor in living if id(storage_of(tensor._array)) in self.ledger.older]
 
     # --- measuring ---------------------------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ class Memory:
         return "<p>" + "<br>".join(self._notes()) + "</p>" + tables
 
     def _notes(self) -> list[str]:
-        notes = [f"{bytes_text(self.saved)} saved for backward in {len(self.kept)} pieces"]
+        notes = [f"{bytes_text(self.saved)} saved for backward in {len(self.kept)} piece{'' if len(self.kept) == 1 else 's'}"]
         if self.graph.freed:
             notes.append("a backward has freed saved values already")
         if self.parameters or self.inputs:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 import threading
+from dataclasses import replace
 from typing import Any
 
 from pellucid.autograd.engine import current_task
@@ -57,11 +58,10 @@ class ModuleCalls:
         """Forget what is over, for a recording that begins anew while modules may be running."""
         self._counts = WeakTable()
         running = [call for call, _ in self._stack]
-        new = {None: None} | {old: number for number, old in enumerate(running)}
-        self.calls[:] = [self.calls[old] for old in running]
-        for number, call in enumerate(self.calls):
-            call.id, call.parent = number, new.get(call.parent)
-        self._stack = [(new[old], error) for old, error in self._stack]
+        new: dict[int | None, int | None] = {None: None} | {old: number for number, old in enumerate(running)}
+        # a new list of new calls: the old one belongs to the graph that has been recorded
+        self.calls = [replace(self.calls[old], id=new[old], parent=new.get(self.calls[old].parent)) for old in running]
+        self._stack = [(number, error) for number, (_, error) in enumerate(self._stack)]
 
     def _begin(self, module: Module, args: Any) -> None:
         if threading.get_ident() != self._thread:

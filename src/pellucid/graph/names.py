@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections import deque
 from collections.abc import Iterator
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 from pellucid.autograd.node import Node
@@ -80,15 +80,26 @@ def names_in(name: str, value: Any, most: int) -> Iterator[tuple[str, Tensor]]:
 
 
 def _parts(name: str, value: Any, most: int) -> Iterator[tuple[str, Any]]:
-    """A tensor or module itself, the items of a container, the attributes of a plain instance."""
+    """A tensor or module itself, the items of a container, the attributes of a plain instance, the closure of a function."""
     if isinstance(value, (Tensor, Module)):
         yield name, value
+    elif isinstance(value, FunctionType):
+        yield from _closure(value)
     elif isinstance(value, (list, tuple, dict, deque)):
         if len(value) <= most:
             pairs = value.items() if isinstance(value, dict) else enumerate(value)
             yield from ((f"{name}[{key!r}]", item) for key, item in list(pairs) if isinstance(key, (int, str)))
     else:
         yield from ((f"{name}.{attribute}", item) for attribute, item in _attributes(value))
+
+
+def _closure(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """What a function has taken along from the one that made it, under the names it has there."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
 
 
 def _attributes(value: Any) -> list[tuple[str, Any]]:
@@ -110,20 +121,14 @@ def names_here(frame: FrameType | None = None) -> Names:
     frame: where to begin; by default the caller of this function.
     """
     found = Names()
-    frame = frame or sys._getframe(1)
-    scopes: list[dict] = []
-    for each in outer_frames(frame):
-        _add_locals(found, each)
-        if all(each.f_globals is not scope for scope in scopes):
-            scopes.append(each.f_globals)
-    for scope in scopes:
-        _add_scope(found, scope)
+    seen: list[dict] = []
+    for each in outer_frames(frame or sys._getframe(1)):
+        if each.f_locals is not each.f_globals:
+            _add_scope(found, variables(each))
+        if all(each.f_globals is not scope for scope in seen):
+            seen.append(each.f_globals)
+            _add_scope(found, each.f_globals)
     return found
-
-
-def _add_locals(found: Names, frame: FrameType) -> None:
-    if frame.f_locals is not frame.f_globals:
-        _add_scope(found, variables(frame))
 
 
 def local_names(frame: FrameType | None) -> dict[int, str]:
@@ -131,13 +136,18 @@ def local_names(frame: FrameType | None) -> dict[int, str]:
     for each in outer_frames(frame):
         if len(each.f_code.co_varnames) > MOST_ITEMS or (each.f_locals is each.f_globals and len(each.f_globals) > MOST_ITEMS):
             return {}
-        return {id(value): name for name, value in variables(each).items() if isinstance(value, Tensor)}
+        return {id(value): name for name, value in variables(each).items() if isinstance(value, Tensor) and is_plain(name)}
     return {}
+
+
+def is_plain(name: str) -> bool:
+    """Whether a variable is one that a reader knows: no private one, none that a tool has made (`@py_assert1`)."""
+    return name.isidentifier() and not name.startswith("_")
 
 
 def _add_scope(found: Names, scope: dict[str, Any]) -> None:
     """Plain variables first, then what is in containers, modules and instances."""
-    values = [(name, value) for name, value in list(scope.items()) if not name.startswith("_") and name != "Out"]
+    values = [(name, value) for name, value in list(scope.items()) if is_plain(name) and name != "Out"]
     for name, value in values:
         if isinstance(value, Tensor):
             found.add(name, value)

@@ -102,13 +102,15 @@ class _Writer:
         """A unit, and from meeting point to meeting point what it is computed from, up to `stop`."""
         segments: list[list[Line]] = []
         number: int | None = first
+        lead = _via(via)
         while number is not None and number != stop:
-            lead = _via(via) if number == first else "← "
             if number in self.written:
                 segments.append([Line(f"{lead}{self._reference(number)} (above)", "", (_without_number(lead), "above"))])
                 break
             self.written.add(number)
             segments.append(self._segment(self.view.units[number], lead, depth))
+            computed = self.computed[number]
+            lead = _via(computed[0][1]) if len(computed) == 1 and computed[0][1].kind == "cut" else "← "
             number = self.meets[number]
         return self._folded(segments)
 
@@ -116,7 +118,7 @@ class _Writer:
         """The line of a unit, and the branches between it and the place where they meet."""
         lines = [self._line(unit, lead)]
         computed, meet = self._computed(unit), self.meets[unit.number]
-        if len(computed) == 1 and computed[0][1].kind != "cut":
+        if len(computed) == 1:
             return lines
         branches = self._folded_branches([self._branch(source, edge, meet, depth) for source, edge in computed])
         for position, branch in enumerate(branches):

@@ -13,6 +13,7 @@ from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.ops.checks import require_kind
+from pellucid.ops.scalars import number_in
 
 __all__ = ["add", "addcdiv", "addcmul", "div", "div_", "divide", "floor_divide", "fmod", "lerp", "mul", "multiply",
            "neg", "negative", "remainder", "rsub", "sub", "subtract", "true_divide"]  # fmt: skip
@@ -30,7 +31,7 @@ def scaled(array: np.ndarray, alpha) -> np.ndarray:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and kind != "c":
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    return array * np.asarray(alpha).astype(array.dtype)  # a negative number wraps around in unsigned types
+    return array * number_in(alpha, array.dtype)
 
 
 @operator(**arithmetic, numbers=True, ufunc=np.add, dunder=["__add__"], idunder=["__iadd__"])
@@ -341,8 +342,9 @@ class addcmul:
     """
 
     def forward(xp, input: Array, tensor1: Array, tensor2: Array, *, value=1):
+        require_kind("addcmul_cpu_out", input, "fci")
         product = tensor1 * tensor2
-        return input + (product if value == 1 else scaled(product, value))
+        return input + (product if value == 1 else product * number_in(value, product.dtype))
 
     def vjp_input(F, grad):
         return grad
@@ -372,7 +374,7 @@ class addcdiv:
                 "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
                 "division of tensor1 and tensor2. Convert one of them to a floating-point dtype first."
             )
-        return input + (tensor1 * tensor1.dtype.type(value)) / tensor2
+        return input + (tensor1 * number_in(value, tensor1.dtype)) / tensor2
 
     def vjp_input(F, grad):
         return grad

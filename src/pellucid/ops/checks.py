@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 __all__ = [
-    "c_name", "check_integral_scale", "check_rank", "check_reduction", "differs", "every_value", "require_kind", "same_dtype",
-    "same_for_all", "scalar_name", "times",
+    "c_name", "check_integral_scale", "check_rank", "check_reduction", "every_value", "require_kind", "same_dtype", "scalar_name",
+    "times",
 ]  # fmt: skip
 
 _SCALAR = {
@@ -78,30 +78,8 @@ def require_kind(name: str, array, kinds: str) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_name(array)}': it takes {takes} tensors")
 
 
-# --- values of tensors that may stand for the examples of a vmap ---------------------------------------------------------
-
-
-def differs(*tensors) -> bool:
-    """Whether one of the tensors stands for values that differ between the examples of a vmap."""
-    for tensor in tensors:
-        while tensor is not None and tensor._wraps:
-            if tensor._batched:
-                return True
-            tensor = tensor._value
-    return False
-
-
 def every_value(tensor) -> np.ndarray:
     """The values of a tensor, under vmap those of all examples, for a check."""
     while tensor._wraps:
         tensor = tensor._value
     return tensor._array
-
-
-def same_for_all(what: str, *tensors) -> None:
-    """Raise RuntimeError where the shape of a result would differ between the examples of a vmap."""
-    if differs(*tensors):
-        raise RuntimeError(
-            "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
-            f"{what}: each example would give a result of another shape. Use where(), or do it outside of vmap"
-        )

@@ -10,7 +10,7 @@ import numpy as np
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.tensor import Number, Tensor, wrap
-from pellucid.ops.checks import require_kind
+from pellucid.ops.checks import require_kind, scalar_name
 
 __all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_nonzero", "isclose", "isfinite",
            "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne",
@@ -163,6 +163,8 @@ class isin:
     """
 
     def forward(xp, elements: Array, test_elements: Array, *, assume_unique: bool = False, invert: bool = False):
+        if elements.dtype.kind in "bc":
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {scalar_name(elements)}")
         return xp.isin(elements, test_elements, assume_unique=False, invert=invert)
 
     def batch(F, size_of_batch, batched, elements, test_elements, invert):

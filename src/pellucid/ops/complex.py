@@ -12,7 +12,7 @@ from pellucid.autograd.samples import unary
 from pellucid.core.tensor import Tensor
 
 __all__ = ["angle", "conj", "conj_physical", "imag", "is_complex", "is_floating_point", "real", "resolve_conj",
-           "resolve_neg"]
+           "resolve_neg"]  # fmt: skip
 
 
 # --- real and imaginary parts ----------------------------------------------------------------------------------------

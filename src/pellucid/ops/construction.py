@@ -15,7 +15,8 @@ from pellucid.core.device import check_device
 from pellucid.core.dtype import DTYPES, default_complex, dtype_of, get_default_dtype, promote_types
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.factories import finished, number_in, numpy_of
+from pellucid.ops.factories import finished, numpy_of
+from pellucid.ops.scalars import check_castable
 
 __all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "is_tensor", "numel", "tensor"]
 
@@ -135,8 +136,7 @@ def _typed(array: np.ndarray, data, dtype) -> np.ndarray:
             wanted = (get_default_dtype() if kind == "f" else default_complex()).numpy
     else:
         wanted = dtype.numpy
-        if array.dtype.kind in "if" and wanted.kind in "iu" and not array.ndim:
-            return number_in(data, wanted)
+        check_castable(array, wanted)
     return array if array.dtype == wanted else array.astype(wanted)
 
 
@@ -151,12 +151,14 @@ def _slow_array(data, dtype) -> np.ndarray:
         )
     _check_shape(data, shape)
     values = _plain(data)
-    if found is not None and found.numpy.kind in "iu":
+    if kind.numpy.kind in "iu":
         _check_integers(values)
-    if not kind.is_complex and found is not None and found.is_complex:
-        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+    integers = np.array(values) if kind.numpy.kind in "iu" or (found is not None and found.is_complex) else None
+    if integers is not None and integers.dtype != object:
+        check_castable(integers, kind.numpy)
     wide = kind.numpy if kind.numpy.kind != "V" else np.dtype(np.float32)
-    return np.array(values, wide).astype(kind.numpy, copy=False).reshape(shape)
+    made = np.array(values, wide) if integers is None or integers.dtype == object else integers
+    return made.astype(kind.numpy, copy=False).reshape(shape)
 
 
 def _check_integers(values) -> None:

@@ -1,6 +1,6 @@
 """Copies and conversions: `clone`, `contiguous`, `to` and its relatives, and overwriting a tensor by values or a number.
 
-Old typed constructors (`FloatTensor`, ...) and `type()` are in `typed.py`.
+Old typed constructors (`FloatTensor`, ...) and `type()` are in `legacy.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from pellucid.core.dtype import DTYPES, dtype_of
 from pellucid.core.dtype import dtype as dtype_class
 from pellucid.core.modes import GENERAL, modes
 from pellucid.core.tensor import Tensor
-from pellucid.ops.factories import number_in
+from pellucid.ops.batches import for_each, side_by_side
+from pellucid.ops.scalars import number_in
 
 __all__ = ["clone", "fill", "memory_format", "zero"]
 
@@ -85,7 +86,14 @@ Tensor.is_contiguous = is_contiguous
 # --- copies ----------------------------------------------------------------------------------------------------------
 
 
-@operator(method=True, exact=True, widen=False, holomorphic=False, linear=True, elementwise=True)
+def _each_in_order(F, input, order: memory_format | None, copy):
+    """A batch of copies, each with its own elements in an order of memory: the batch joins the examples' first dimension."""
+    if order is None or not order.name.startswith("channels_last") or input.ndim < 3:
+        return copy(input)
+    return F.view(copy(F.reshape(input, (-1, *input.shape[2:]))), input.shape)
+
+
+@operator(method=True, exact=True, widen=False, holomorphic=False, linear=True)
 class clone:
     """A copy, through which gradients pass.
 
@@ -100,9 +108,13 @@ class clone:
     def vjp_input(F, grad):
         return grad
 
+    def batch(F, input, memory_format):
+        return _each_in_order(F, input, memory_format, lambda whole: F.clone(whole, memory_format=memory_format))
+
     def samples(make):
         yield (make(3, 4),), {}
         yield (make(3, 4).T,), {}
+        yield (make(2, 3, 2, 2),), {"memory_format": _FORMATS["channels_last"]}
 
 
 @composite(method=True, module=None)
@@ -120,7 +132,7 @@ def cast(array: np.ndarray, kind: np.dtype) -> np.ndarray:
     return array.astype(kind)
 
 
-@operator(module=None, name="_to_copy", node="ToCopyBackward0", casts=True, exact=False, widen=False, holomorphic=False, elementwise=True)
+@operator(module=None, name="_to_copy", node="ToCopyBackward0", casts=True, widen=False, holomorphic=False, linear=True)
 class to_copy:
     """A copy in another element type, a NumPy dtype.
 
@@ -134,16 +146,20 @@ class to_copy:
     def vjp_input(F, grad, input_dtype):
         return F._to_copy(grad, input_dtype)
 
+    def batch(F, input, kind, order):
+        return _each_in_order(F, input, order, lambda whole: F._to_copy(whole, kind, order))
+
+    def samples(make):
+        yield (make(3, 4), np.dtype(np.complex128)), {}
+        yield (make(2, 3, 2, 2), make.dtype, _FORMATS["channels_last"]), {}
+
 
 def _converted(input: Tensor, kind: np.dtype, copy: bool = False, order=None) -> Tensor:
     """The tensor in another element type and order of memory; itself where nothing changes."""
-    same = input._array.dtype == kind
-    if same and not copy and (order is None or has_format(input._array, order)):
+    if input._array.dtype == kind and not copy and (order is None or has_format(input._array, order)):
         return input
     if input._array.dtype.kind == "c" and kind.kind not in "cb":
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3)
-    if not same or order is None or order.name == "preserve_format":
-        return to_copy(input, kind, order)
     return to_copy(input, kind, order)
 
 
@@ -218,40 +234,28 @@ for _name, _kind in (
 
 
 @composite(method=True, module=None)
-def cpu(input: Tensor, memory_format=None) -> Tensor:
-    """The tensor itself: it is on the CPU."""
-    return input
-
-
-@composite(method=True, module=None)
 def cuda(input: Tensor, device=None, non_blocking: bool = False, memory_format=None) -> Tensor:
     """RuntimeError: there is no CUDA device."""
     check_device("cuda" if device is None or isinstance(device, int) else device)
     return input
 
 
-@composite(method=True, module=None)
-def pin_memory(input: Tensor, device=None) -> Tensor:
-    """The tensor itself: without an accelerator there is nothing to pin memory for."""
-    return input
+def _only_here(name: str, doc: str, answer) -> None:
+    """A method about devices and processes, whose answer is always the same: all memory is this process's, on the CPU."""
+
+    def method(self: Tensor, device=None, memory_format=None):
+        return self if answer is None else answer
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = doc
+    setattr(Tensor, name, method)
 
 
-@composite(method=True, module=None)
-def is_pinned(input: Tensor, device=None) -> bool:
-    """False: there is no accelerator to pin memory for."""
-    return False
-
-
-@composite(method=True, module=None, name="share_memory_")
-def share_memory_(input: Tensor) -> Tensor:
-    """The tensor itself; threads share all memory, and processes get copies."""
-    return input
-
-
-@composite(method=True, module=None)
-def is_shared(input: Tensor) -> bool:
-    """False: memory is not shared with other processes."""
-    return False
+_only_here("cpu", "The tensor itself: it is on the CPU.", None)
+_only_here("pin_memory", "The tensor itself: without an accelerator there is nothing to pin memory for.", None)
+_only_here("is_pinned", "False: there is no accelerator to pin memory for.", False)
+_only_here("share_memory_", "The tensor itself; threads share all memory, and processes get copies.", None)
+_only_here("is_shared", "False: memory is not shared with other processes.", False)
 
 
 # --- overwriting -----------------------------------------------------------------------------------------------------
@@ -279,6 +283,16 @@ class copy_into:
     def vjp_src(F, grad, src_dtype):
         return F._to_copy(grad, src_dtype)
 
+    def jvp_input(F, tangent):
+        return F.zero(tangent)
+
+    def jvp_src(F, tangent):
+        return tangent  # broadcast and cast as every tangent is
+
+    def batch(F, size_of_batch, batched, input, src):
+        input = for_each(F, input, "input" in batched, size_of_batch)
+        return F.copy(*side_by_side(F, batched | {"input"}, input=input, src=src))
+
 
 def check_broadcast(target: np.ndarray, shape: tuple[int, ...]) -> None:
     """RuntimeError where values of a shape cannot be broadcast to the tensor they are written to."""
@@ -287,9 +301,9 @@ def check_broadcast(target: np.ndarray, shape: tuple[int, ...]) -> None:
         if lead < 0 or shape[position] not in (1, target.shape[position + lead]):
             if lead < 0:
                 raise RuntimeError(
-                    f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: "
-                    f"the number of sizes "
-                    f"of the values ({len(shape)}) must be less or equal to the number of dimensions written to ({target.ndim})"
+                    f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: the number of "
+                    f"sizes of the values ({len(shape)}) must be less or equal to the number of dimensions written to "
+                    f"({target.ndim})"
                 )
             raise RuntimeError(
                 f"The size of tensor a ({target.shape[position + lead]}) must match the size of tensor b ({shape[position]}) at "
@@ -315,7 +329,10 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     return inplace(copy_into.operator, self, (src,))
 
 
-@operator(module=None, name="fill_number", node="FillBackward0", fills=True, widen=False)
+FILLS = {"module": None, "fills": True, "widen": False, "elementwise": True}
+
+
+@operator(**FILLS, node="FillBackward0")
 class fill_number:
     """The value that `fill_(number)` writes."""
 
@@ -326,42 +343,50 @@ class fill_number:
         return F.zero(grad)
 
 
-@operator(module=None, name="fill_tensor", node="FillBackward1", fills=True, widen=False, holomorphic=False)
+@operator(**FILLS, node="FillBackward1")
 class fill_tensor:
     """The value that `fill_(tensor)` writes: a 0-d tensor everywhere."""
 
     def forward(xp, input: Array, value: Array):
-        if value.ndim:
-            raise RuntimeError(
-                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
-            )
-        return xp.full(input.shape, cast(value, input.dtype), input.dtype)
+        return xp.broadcast_to(cast(value, input.dtype), xp.broadcast_shapes(input.shape, value.shape)).copy()
 
     def vjp_input(F, grad):
         return F.zero(grad)
 
     def vjp_value(F, grad, value_dtype):
-        return F._to_copy(F.sum_to_size(grad, ()), value_dtype)
+        return F._to_copy(grad, value_dtype)
+
+    def samples(make):
+        yield (make(3, 4), make()), {}
+
+
+def _filling(value):
+    """The operator for a value: a number, or a 0-d tensor (else RuntimeError)."""
+    if not isinstance(value, Tensor):
+        return fill_number
+    if value._array.ndim:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
+        )
+    return fill_tensor
 
 
 @composite()
 def fill(input: Tensor, value) -> Tensor:
     """A tensor of the shape and type of `input`, full of one number (or 0-d tensor)."""
-    return fill_tensor(input, value) if isinstance(value, Tensor) else fill_number(input, value)
+    return _filling(value)(input, value)
 
 
 def fill_(self: Tensor, value) -> Tensor:
     """Overwrite every element with one number, or with the value of a 0-d tensor, to which gradients then pass."""
-    if isinstance(value, Tensor):
-        return inplace(fill_tensor.operator, self, (value,))
-    if modes.road is not GENERAL and not check_inplace(self, False, fills=True):
+    if not isinstance(value, Tensor) and modes.road is not GENERAL and not check_inplace(self, False, fills=True):
         self._array.fill(number_in(value, self._array.dtype))
         written(self, "fill_")
         return self
-    return inplace(fill_number.operator, self, (value,))
+    return inplace(_filling(value).operator, self, (value,))
 
 
-@operator(module=None, name="zero", node="ZeroBackward0", fills=True, widen=False, elementwise=True)
+@operator(**FILLS, name="zero", node="ZeroBackward0")
 class zero_value:
     """The value that `zero_()` writes."""
 

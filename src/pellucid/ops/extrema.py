@@ -295,17 +295,44 @@ class heaviside:
     vjp_values = vjp_input
 
 
+@operator(module=None, name="ldexp", node="LdexpBackward0", broadcast=True, elementwise=True)
+class ldexp_integer:
+    """input * 2^other for floating-point numbers and integer exponents, exact where the power alone would overflow.
+
+    PyTorch takes the power of the derivative in the exponent's own dtype, so that it is 0 for a negative exponent; not so here.
+    """
+
+    def forward(xp, input: Array, other: Index):
+        if other.dtype.kind == "b":
+            raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
+        return xp.ldexp(input, other)
+
+    def vjp_input(F, grad, other):
+        return F.ldexp(grad, other)
+
+    def samples(make):
+        yield (make(3, 4), make.integers(4, low=-3, high=4)), {}
+
+
+def _floating_with_integer(input, other) -> bool:
+    for name, value in (("input", input), ("other", other)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"ldexp(): argument '{name}' must be Tensor, not {type(value).__name__}")
+    return input.is_floating_point() and other._array.dtype.kind in "iub"
+
+
 def ldexp_(input, other):
     """In-place form of `ldexp`."""
+    if _floating_with_integer(input, other):
+        return inplace(ldexp_integer.operator, input, (other,))
     return input.mul_(rpow(other, 2.0))
 
 
 @composite(method=True, inplace=ldexp_)
 def ldexp(input, other, *, out=None):
-    """input * 2^other, element by element."""
-    for name, value in (("input", input), ("other", other)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"ldexp(): argument '{name}' must be Tensor, not {type(value).__name__}")
+    """input * 2^other, element by element, in the common dtype; with integer exponents in that of a floating-point input."""
+    if _floating_with_integer(input, other):
+        return ldexp_integer(input, other, out=out)
     return mul(input, rpow(other, 2.0), out=out)
 
 

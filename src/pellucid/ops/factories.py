@@ -11,71 +11,74 @@ import warnings
 
 import numpy as np
 
+from pellucid.autograd.batching import batch_of
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.views import check_inplace, written
 from pellucid.core.device import CPU, check_device
 from pellucid.core.dtype import default_complex, dtype_of, get_default_dtype
 from pellucid.core.modes import modes
 from pellucid.core.tensor import InferenceCounter, Tensor, wrap
+from pellucid.ops.batches import differs
 from pellucid.ops.geometry import sizes_of
+from pellucid.ops.scalars import number_in
 
-__all__ = [
-    "arange",
-    "cartesian_prod",
-    "combinations",
-    "complex",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "linspace",
-    "logspace",
-    "meshgrid",
-    "new_factory",
-    "ones",
-    "ones_like",
-    "polar",
-    "scalar_tensor",
-    "tril_indices",
-    "triu_indices",
-    "vander",
-    "zeros",
-    "zeros_like",
-]
+__all__ = ["arange", "cartesian_prod", "combinations", "complex", "empty", "empty_like", "eye", "full", "full_like", "linspace",
+           "logspace", "meshgrid", "new_factory", "ones", "ones_like", "polar", "scalar_tensor", "tril_indices", "triu_indices",
+           "vander", "zeros", "zeros_like"]  # fmt: skip
 
 
-def finished(array: np.ndarray, requires_grad: bool = False, device=None, out: Tensor | None = None) -> Tensor:
-    """The tensor of a factory: over a fresh array, or that given as `out`.
+def finished(values, requires_grad: bool = False, device=None, out: Tensor | None = None) -> Tensor:
+    """The tensor of a factory: over a fresh array (or a fresh tensor itself), or that given as `out`.
 
     Raises:
         RuntimeError: another device than the CPU, or `requires_grad` for a type without gradients.
     """
     if device is not None and device is not CPU:
         check_device(device)
+    made = values if isinstance(values, Tensor) else wrap(values)
     if out is not None:
-        return _into(out, array)
-    if requires_grad and array.dtype.kind not in "fcV":
+        return _into(out, made)
+    if requires_grad and made._array.dtype.kind not in "fcV":
         raise RuntimeError(
             "Only Tensors of floating point and complex dtype can require gradients: requires_grad=True was asked of "
-            f"{dtype_of(array.dtype)}"
+            f"{made.dtype}"
         )
     if modes.inference:
-        made = wrap(array)
         made.rare.wish, made._counter = bool(requires_grad), InferenceCounter()
-        return made
-    return wrap(array, bool(requires_grad))
+    else:
+        made._requires_grad = bool(requires_grad)
+    return made
 
 
-def _into(out: Tensor, array: np.ndarray) -> Tensor:
+def _into(out: Tensor, made: Tensor) -> Tensor:
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    if out._wraps or made._wraps:
+        raise RuntimeError("vmap: factories with out= are not supported inside of vmap. Call them without out=.")
+    array = made._array
     if out._array.shape != array.shape:
         out._array = np.empty(array.shape, out._array.dtype)
     check_inplace(out, False)
     out._array[...] = array
     written(out, "out=")
     return out
+
+
+def beside(input: Tensor, make, requires_grad: bool = False, device=None) -> Tensor:
+    """A new tensor for a given one: `make(array, lead)` gives its values from those of `input`.
+
+    Under vmap it stands for each example, as `input` does, and may be written to: `array` is then that of all examples, and
+    the sizes `lead` of its first dimensions count them.
+    """
+    wrappers = []
+    while input._wraps:
+        wrappers.append(input)
+        input = input._value
+    lead = tuple([w._level.size for w in reversed(wrappers) if w._batched])
+    made = finished(make(input._array, lead), requires_grad, device)
+    for w in reversed(wrappers):
+        made = batch_of(made, w._level, w._batched)
+    return made.requires_grad_() if requires_grad and wrappers else made
 
 
 def numpy_of(dtype, default: np.dtype | None = None) -> np.dtype:
@@ -125,13 +128,11 @@ empty = _sized("empty", np.empty, "A tensor whose values are whatever lay in mem
 def _like(name: str, make, doc: str):
     """A factory that takes its shape from a tensor."""
 
-    def factory(
-        input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None
-    ):
+    def factory(input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None):
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        array = input._array
-        return finished(make(array, array.dtype if dtype is None else numpy_of(dtype)), requires_grad, device)
+        kind = input._array.dtype if dtype is None else numpy_of(dtype)
+        return beside(input, lambda array, lead: make(array, kind), requires_grad, device)
 
     factory.__name__ = factory.__qualname__ = name
     factory.__doc__ = doc + " The element type is the input's unless `dtype` says otherwise."
@@ -159,40 +160,9 @@ def _fill_kind(value, dtype) -> np.dtype:
 builtin_complex = complex
 
 
-def number_in(value, kind: np.dtype) -> np.ndarray:
-    """A Python number as a 0-d array; RuntimeError where an integer or bool type cannot hold it."""
-    if isinstance(value, Tensor):
-        if value._array.ndim:
-            raise TypeError(
-                f"fill_value must be a number or a 0-d tensor, got a tensor of shape {list(value._array.shape)}"
-            )
-        return value._array.astype(kind)
-    if kind.kind in "iu" and isinstance(value, (int, float)) and not isinstance(value, bool):
-        limits = np.iinfo(kind)
-        low = -limits.max - 1 if kind.kind == "u" else limits.min  # a negative number wraps around in an unsigned type
-        if not low <= value <= limits.max:
-            raise RuntimeError(f"value cannot be converted to type {dtype_of(kind).name} without overflow: {value}")
-        return np.array(int(value)).astype(kind)
-    if isinstance(value, builtin_complex) and kind.kind != "c":
-        if value.imag:
-            raise RuntimeError(f"value cannot be converted to type {dtype_of(kind).name} without overflow: {value}")
-        value = value.real
-    return np.array(value).astype(kind)
-
-
 @composite()
-def full(
-    size,
-    fill_value,
-    *,
-    out=None,
-    names=None,
-    dtype=None,
-    layout=None,
-    device=None,
-    pin_memory=False,
-    requires_grad=False,
-) -> Tensor:
+def full(size, fill_value, *, out=None, names=None, dtype=None, layout=None, device=None, pin_memory=False,
+         requires_grad=False) -> Tensor:  # fmt: skip
     """A tensor filled with one number, whose Python type decides the element type unless `dtype` does."""
     if isinstance(size, int):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
@@ -201,24 +171,20 @@ def full(
         kind = fill_value._array.dtype
     else:
         kind = _fill_kind(fill_value, dtype) if out is None or dtype is not None else out._array.dtype
+    if isinstance(fill_value, Tensor) and differs(fill_value):
+        return finished(fill_value.detach().to(dtype_of(kind)).expand(shape).clone(), requires_grad, device, out)
     return finished(np.full(shape, number_in(fill_value, kind), kind), requires_grad, device, out)
 
 
 @composite()
-def full_like(
-    input,
-    fill_value,
-    *,
-    dtype=None,
-    layout=None,
-    device=None,
-    pin_memory=False,
-    requires_grad=False,
-    memory_format=None,
-) -> Tensor:
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False,
+              memory_format=None) -> Tensor:  # fmt: skip
     """A tensor in the shape, and unless `dtype` says otherwise of the element type, of `input`, filled with one number."""
     kind = input._array.dtype if dtype is None else numpy_of(dtype)
-    return finished(np.full_like(input._array, number_in(fill_value, kind), kind), requires_grad, device)
+    if isinstance(fill_value, Tensor) and differs(fill_value):
+        return full(input.shape, fill_value, dtype=dtype_of(kind), device=device, requires_grad=requires_grad)
+    number = number_in(fill_value, kind)
+    return beside(input, lambda array, lead: np.full_like(array, number, kind), requires_grad, device)
 
 
 def new_factory(name: str, make, doc: str) -> None:
@@ -226,7 +192,8 @@ def new_factory(name: str, make, doc: str) -> None:
 
     def method(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
         shape = _checked_size(sizes if size is None else (size,), name)
-        return finished(make(shape, self._array.dtype if dtype is None else numpy_of(dtype)), requires_grad, device)
+        kind = self._array.dtype if dtype is None else numpy_of(dtype)
+        return beside(self, lambda array, lead: make((*lead, *shape), kind), requires_grad, device)
 
     method.__name__, method.__doc__ = name, doc
     setattr(Tensor, name, method)
@@ -238,45 +205,43 @@ new_factory("new_empty", np.empty, "Whatever lay in memory, of this tensor's ele
 
 
 @composite(method=True, module=None)
-def new_full(
-    self: Tensor, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
-) -> Tensor:
+def new_full(self: Tensor, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None,
+             pin_memory=False) -> Tensor:  # fmt: skip
     """A tensor of this tensor's element type, filled with one number."""
-    kind = self._array.dtype if dtype is None else numpy_of(dtype)
-    return finished(
-        np.full(_checked_size((size,), "new_full"), number_in(fill_value, kind), kind), requires_grad, device
-    )
+    empty = self.new_empty(_checked_size((size,), "new_full"), dtype=dtype)
+    return full_like(empty, fill_value, device=device, requires_grad=requires_grad)
 
 
-@composite(method=True, module=None)
-def new_empty_strided(
-    self: Tensor, size, stride, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
-) -> Tensor:
-    """An uninitialised tensor with the given sizes and strides (in elements)."""
-    return empty_strided(size, stride, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
-
-
-@composite()
-def empty_strided(
-    size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
-) -> Tensor:
-    """An uninitialised tensor with the given sizes and strides (in elements)."""
-    kind, size, stride = numpy_of(dtype), sizes_of((size,), "empty_strided"), sizes_of((stride,), "empty_strided")
+def _strided(size, stride, kind: np.dtype, lead: tuple = ()) -> np.ndarray:
+    """Uninitialised arrays with the given strides (in elements), for each place in the dimensions `lead` one."""
+    size, stride = sizes_of((size,), "empty_strided"), sizes_of((stride,), "empty_strided")
     if len(size) != len(stride):
         raise RuntimeError(
             f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
         )
     need = 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) if math.prod(size) else 0
-    memory = np.empty(max(need, 1), kind)
-    return finished(
-        np.lib.stride_tricks.as_strided(memory, size, [s * kind.itemsize for s in stride]), requires_grad, device
-    )
+    memory = np.empty((*lead, max(need, 1)), kind)
+    strides = [*memory.strides[:-1], *[s * kind.itemsize for s in stride]]
+    return np.lib.stride_tricks.as_strided(memory, (*lead, *size), strides)
+
+
+@composite(method=True, module=None)
+def new_empty_strided(self: Tensor, size, stride, dtype=None, device=None, requires_grad=False, layout=None,
+                      pin_memory=False) -> Tensor:  # fmt: skip
+    """An uninitialised tensor with the given sizes and strides (in elements)."""
+    kind = self._array.dtype if dtype is None else numpy_of(dtype)
+    return beside(self, lambda array, lead: _strided(size, stride, kind, lead), requires_grad, device)
 
 
 @composite()
-def empty_permuted(
-    size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
-) -> Tensor:
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """An uninitialised tensor with the given sizes and strides (in elements)."""
+    return finished(_strided(size, stride, numpy_of(dtype)), requires_grad, device)
+
+
+@composite()
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False,
+                   pin_memory=False) -> Tensor:  # fmt: skip
     """An uninitialised tensor whose dimensions lie in memory in the order `physical_layout`, the outermost first."""
     size, order = sizes_of((size,), "empty_permuted"), tuple(physical_layout)
     if len(order) != len(size):
@@ -307,9 +272,8 @@ def _number(value):
 
 
 @composite()
-def arange(
-    start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
-) -> Tensor:
+def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+           requires_grad=False) -> Tensor:  # fmt: skip
     """The numbers from `start` (0 if only one bound is given) up to but without `end`, in steps.
 
     Integers give int64, anything else the default dtype. RuntimeError for a step of 0 or away from `end`; ValueError for one
@@ -367,14 +331,16 @@ def _evenly(start, end, steps: int, kind: np.dtype, name: str = "linspace") -> n
     """`steps` numbers from start to end; both halves are counted from their own end, so that both ends are exact."""
     if isinstance(steps, bool) or not hasattr(steps, "__index__"):
         raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
+    if kind.kind == "b":
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
     steps = int(steps)
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
     real = np.dtype(np.float64) if kind.kind in "iu" else kind if kind.itemsize >= 4 else np.dtype(np.float32)
+    if kind.kind in "iu":
+        start, end = int(number_in(start, kind)), int(number_in(end, kind))
     if steps <= 1:
         return np.full(steps, start, real)
-    if kind.kind in "iu":
-        start, end = int(start), int(end)
     first, last = real.type(start), real.type(end)
     step = (last - first) / real.type(steps - 1)
     index = np.arange(steps)
@@ -386,13 +352,15 @@ def _range_kind(dtype, out, *bounds) -> np.dtype:
     if dtype is None and out is not None:
         return out._array.dtype
     default = default_complex().numpy if any(isinstance(b, builtin_complex) for b in bounds) else None
-    return numpy_of(dtype, default)
+    found = numpy_of(dtype, default)
+    if default is not None and found.kind != "c":
+        raise RuntimeError(f"inferred dtype of complex bounds can't be safely cast to passed dtype {dtype}")
+    return found
 
 
 @composite()
-def linspace(
-    start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
-) -> Tensor:
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+             requires_grad=False) -> Tensor:  # fmt: skip
     """`steps` evenly spaced numbers from `start` to `end`, both included. RuntimeError for a negative number of steps."""
     start, end = _bound("linspace", "start", start), _bound("linspace", "end", end)
     kind = _range_kind(dtype, out, start, end)
@@ -400,19 +368,8 @@ def linspace(
 
 
 @composite()
-def logspace(
-    start,
-    end,
-    steps,
-    base=10.0,
-    *,
-    out=None,
-    dtype=None,
-    layout=None,
-    device=None,
-    pin_memory=False,
-    requires_grad=False,
-) -> Tensor:
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+             requires_grad=False) -> Tensor:  # fmt: skip
     """`steps` numbers from base^start to base^end, evenly spaced on a logarithmic scale."""
     start, end = _bound("logspace", "start", start), _bound("logspace", "end", end)
     kind = _range_kind(dtype, out, start, end, base)
@@ -556,7 +513,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 # --- complex out of real ---------------------------------------------------------------------------------------------
 
 
-@operator(broadcast=True, holomorphic=False, linear=True)
+@operator(elementwise=True, holomorphic=False, linear=True)
 class complex:
     """Complex numbers out of their real and imaginary parts.
 

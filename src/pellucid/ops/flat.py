@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import composite, operator
-from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.accumulation import wrapped
+from pellucid.autograd.operator import tensors as T
+from pellucid.core.tensor import Tensor
+from pellucid.ops.checks import every_value
 from pellucid.ops.indexing import index_at
 
 __all__ = ["put", "take"]
 
-take_flat = operator(module=None, name="take", node="TakeBackward0")(index_at.operator.declaration)
+take_flat = operator(module=None, name="take", node="TakeBackward0", linear=True)(index_at.operator.declaration)
 
 
 @composite(method=True)
@@ -19,15 +20,15 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at `index`, counted through the tensor as one row. Returns the shape of index."""
     if index._array.dtype != np.int64:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype}")
-    if index._array.size:
-        raise_outside(index._array, input._array.size)
+    _check_places(index, input._array.size)
     return take_flat(input, index, 0, input._array.ndim)
 
 
 @composite(method=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """`input` with the elements of `source` written (or added) at `index`, counted through the tensor as one row."""
-    return input.clone().put_(index, source, accumulate)
+    whole = T.copied_beside(T.copied_beside(input, index), source) if index._wraps or source._wraps else input.clone()
+    return whole.put_(index, source, accumulate)
 
 
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
@@ -48,17 +49,18 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         return self
     if not self.numel():
         raise IndexError("put_(): Tried to put elements into an empty tensor")
-    raise_outside(index._array, self.numel())
-    places = np.unravel_index(wrapped(index._array.reshape(-1), self.numel()), self._array.shape) if self.dim() else ()
+    _check_places(index, self.numel())
     if not self.dim():
         return self.copy_(source.reshape(-1)[-1] if not accumulate else self + source.sum())
-    return self.index_put_(tuple(wrap(p) for p in places), source.reshape(-1), accumulate)
+    places = T.coordinates(T.counted(index.reshape(-1), self.numel()), self._array.shape)
+    return self.index_put_(places, source.reshape(-1), accumulate)
 
 
-def raise_outside(index: np.ndarray, count: int) -> None:
+def _check_places(index: Tensor, count: int) -> None:
     """IndexError for a flat index outside [-count, count)."""
-    if not (-count <= index.min() and index.max() < count):
-        wrong = index[(index < -count) | (index >= count)].flat[0]
+    found = every_value(index)
+    if found.size and not (-count <= found.min() and found.max() < count):
+        wrong = found[(found < -count) | (found >= count)].flat[0]
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {count} elements.")
 
 

@@ -6,6 +6,8 @@ make a copy of what that view selects. Named selections (`gather`, `index_select
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pellucid.autograd.call import inplace
@@ -15,13 +17,16 @@ from pellucid.core.errors import type_name
 from pellucid.core.modes import GENERAL, modes
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.accumulation import add_rows, wrapped
+from pellucid.ops.batch_places import in_front, moved
+from pellucid.ops.batches import differs, for_each
 from pellucid.ops.conversion import cast, copy_, fill_
 from pellucid.ops.expansion import expand_
-from pellucid.ops.factories import number_in
+from pellucid.ops.scalars import number_in
 from pellucid.ops.subscripts import (
     FULL,
     MASKED,
     check_mask,
+    flat_places,
     index_array,
     index_error,
     last_step,
@@ -85,7 +90,7 @@ class basic_backward:
         yield (make(4), (3, 4), (1, ...)), {}
 
 
-@operator(module=None, linear=True)
+@operator(module=None, linear=True, batching="shift")
 class assemble:
     """Zeros of `whole_shape` with the operands in the places that basic indices took: the derivative of several views.
 
@@ -137,10 +142,7 @@ def _is_plain(key: tuple) -> bool:
 
 def _merged(shape: tuple, dim: int, span: int) -> tuple:
     """A shape with `span` dimensions from `dim` on as one."""
-    count = 1
-    for s in shape[dim : dim + span]:
-        count *= s
-    return (*shape[:dim], count, *shape[dim + span :])
+    return (*shape[:dim], math.prod(shape[dim : dim + span]), *shape[dim + span :])
 
 
 @operator(module=None, node="IndexBackward0", linear=True)
@@ -161,9 +163,18 @@ class index_at:
     def vjp_input(F, grad, index, input_shape, dim, span):
         return F.index_at_backward(grad, index, input_shape, dim, span)
 
+    def batch(F, batched, input, index, dim, span):
+        if "index" not in batched:
+            return F.index_at(input, index, dim + 1, span)
+        if "input" not in batched:
+            return moved(F, F.index_at(input, index, dim, span), dim, 0)
+        numbers = F.numbered(index, math.prod(input.shape[dim + 1 : dim + 1 + span]), 0)
+        return moved(F, F.index_at(moved(F, input, 0, dim), numbers, dim, span + 1), dim, 0)
+
     def samples(make):
         yield (make(3, 4), np.array([2, 0, 2]), 0), {}
         yield (make(2, 3, 2), np.array([[1, 5], [0, 1]]), 0, 2), {}
+        yield (make(2, 3, 2), np.array([[1, -1], [0, 1]]), 1), {}
 
 
 def _out_of_bounds(error: IndexError, shape: tuple, indices, dim: int) -> IndexError:
@@ -193,8 +204,17 @@ class index_at_backward:
     def vjp_input(F, grad, index, dim, span):
         return F.index_at(grad, index, dim, span)
 
+    def batch(F, size_of_batch, batched, input, index, input_shape, dim, span):
+        if "index" not in batched:
+            return F.index_at_backward(input, index, (size_of_batch, *input_shape), dim + 1, span)
+        input, shape = for_each(F, input, "input" in batched, size_of_batch), list(input_shape)
+        numbers = F.numbered(index, math.prod(shape[dim : dim + span]), 0)
+        shape.insert(dim, size_of_batch)
+        return moved(F, F.index_at_backward(moved(F, input, 0, dim), numbers, tuple(shape), dim, span + 1), dim, 0)
+
     def samples(make):
         yield (make(3, 2), np.array([2, 0, 2]), (3, 2), 0), {}
+        yield (make(2, 3, 3), np.array([5, -1, 0]), (2, 2, 3, 3), 1, 2), {}
 
 
 def _key(indices) -> tuple:
@@ -240,9 +260,14 @@ class index:
     def vjp_input(F, grad, indices, input_shape):
         return F.index_backward(grad, indices, input_shape)
 
+    def batch(F, size_of_batch, batched, input, indices):
+        places = BatchOfPlaces(F, size_of_batch, indices, "indices" in batched)
+        return places.to_front(F.index(for_each(F, input, "input" in batched, size_of_batch), places.indices))
+
     def samples(make):
         yield (make(3, 4), [np.array([2, 0, 2]), np.array([1, 1, 1])]), {}
         yield (make(3, 2, 4), [np.array([2, 0]), None, np.array([1, 3])]), {}
+        yield (make(2, 3, 4), [None, np.array([[2], [0]]), np.array([1, -1])]), {}
 
 
 def _rows_of(grad: np.ndarray, indices, shape: tuple):
@@ -278,8 +303,52 @@ class index_backward:
     def vjp_input(F, grad, indices):
         return F.index(grad, indices)
 
+    def batch(F, size_of_batch, batched, input, indices, input_shape):
+        places = BatchOfPlaces(F, size_of_batch, indices, "indices" in batched)
+        rows = places.from_front(for_each(F, input, "input" in batched, size_of_batch))
+        return F.index_backward(rows, places.indices, (size_of_batch, *input_shape))
+
     def samples(make):
         yield (make(3), [np.array([2, 0, 2]), np.array([1, 1, 1])], (3, 4)), {}
+        yield (make(2, 2), [np.array([2, 0]), None, np.array([1, 3])], (3, 2, 4)), {}
+        yield (make(2, 2), [None, np.array([2, 0]), np.array([1, 3])], (2, 3, 4)), {}
+
+
+class BatchOfPlaces:
+    """Places that indices choose in each example of a batch, as places in the tensor of all examples."""
+
+    def __init__(self, F, size: int, indices, batched: bool):
+        given = [i for i in indices if i is not None]
+        dims = [d for d, i in enumerate(indices) if i is not None]
+        self.F, self.first, self.rank = F, dims[0], max(i.ndim for i in given) - batched
+        self.together = dims[-1] - dims[0] == len(dims) - 1
+        self.rest, self.batched = len(indices) - len(dims), batched
+        self.indices: list = [None, *indices]
+        if batched:
+            numbers = np.arange(size).reshape(size, *(1,) * self.rank)
+            self.indices = [wrap(numbers), *[None if i is None else in_front(F, i, self.rank) for i in indices]]
+
+    def _order(self, ndim: int) -> list[int]:
+        """Where NumPy lays the batch and the dimensions of an example's result: those of the indices first, unless side by side."""
+        order, rank = list(range(ndim)), self.rank
+        if self.batched and self.together and self.first:
+            return [0, *order[1 + rank : 1 + rank + self.first], *order[1 : 1 + rank], *order[1 + rank + self.first :]]
+        return [rank, *order[:rank], *order[rank + 1 :]] if not self.batched and not self.together else order
+
+    def to_front(self, result):
+        """What was taken at these places, with the batch in front."""
+        return self.F.permute(result, tuple(self._order(result.ndim)))
+
+    def from_front(self, values):
+        """What is for these places and has the batch in front, laid out as what is taken there."""
+        order = self._order(values.ndim)
+        return self.F.permute(values, tuple(sorted(range(len(order)), key=order.__getitem__)))
+
+    def values(self, values, batched: bool, ndim: int):
+        """What is to be written to these places of examples with `ndim` dimensions."""
+        values = values if batched else self.F.unsqueeze(values, 0)
+        rank = self.rank + ndim - len([i for i in self.indices if i is not None]) + self.batched
+        return self.from_front(in_front(self.F, values, rank))
 
 
 def take_advanced(tensor: Tensor, advanced: list) -> Tensor:
@@ -287,19 +356,30 @@ def take_advanced(tensor: Tensor, advanced: list) -> Tensor:
     given = [(d, i) for d, i in enumerate(advanced) if i is not None and i is not MASKED]
     if len(given) == 1:
         dim, item = given[0]
-        array = item._array
-        if array.dtype.kind == "b":
-            return index_at(tensor, wrap(np.flatnonzero(array)), dim, array.ndim)
+        if item._array.dtype.kind == "b":
+            return index_at(tensor, flat_places(item), dim, item._array.ndim)
         return index_at(tensor, item, dim)
+    tensor, advanced = _numbers_beside(tensor, advanced)
     indices = split_masks(advanced)
     dims = [d for d, i in enumerate(indices) if i is not None]
-    if (
-        tensor._array.flags.c_contiguous and dims[-1] - dims[0] == len(dims) - 1
-    ):  # side by side: as good as one dimension
+    if tensor._array.flags.c_contiguous and dims[-1] - dims[0] == len(dims) - 1 and not any(differs(indices[d]) for d in dims):
+        # side by side: as good as one dimension
         flat = _flattened([indices[d]._array for d in dims], tensor._array.shape[dims[0] :], dims[0])
         if flat is not None:
             return index_at(tensor, wrap(flat), dims[0], len(dims))
     return index(tensor, indices)
+
+
+def _numbers_beside(tensor: Tensor, advanced: list) -> tuple[Tensor, list]:
+    """Indices that are one number for each example of a vmap, moved beside the other indices: they change no layout."""
+    numbers = [d for d, i in enumerate(advanced) if isinstance(i, Tensor) and not i._array.ndim]
+    if not numbers:
+        return tensor, advanced
+    rest = [d for d in range(tensor._array.ndim) if d not in numbers]
+    advanced = [*advanced, *[None] * (tensor._array.ndim - len(advanced))]
+    place = next((p for p, d in enumerate(rest) if advanced[d] is not None), 0)
+    order = rest[:place] + numbers + rest[place:]
+    return tensor.permute(order), [advanced[d] for d in order]
 
 
 def _flattened(indices, shape: tuple, dim: int) -> np.ndarray | None:
@@ -336,7 +416,7 @@ def getitem(self: Tensor, key) -> Tensor:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-@operator(module=None, name="index_put", node="IndexPutBackward0", broadcast=False, holomorphic=False, widen=False)
+@operator(module=None, name="index_put", node="IndexPutBackward0", broadcast=False, holomorphic=False, widen=False, linear=True)
 class index_put_:
     """The raw form of `index_put`: indices as integer tensors or None."""
 
@@ -356,9 +436,17 @@ class index_put_:
     def vjp_values(F, grad, indices, values_shape):
         return F.sum_to_size(F.index(grad, indices), values_shape)
 
+    def batch(F, size_of_batch, batched, input, indices, values, accumulate):
+        input = for_each(F, input, "input" in batched, size_of_batch)
+        places = BatchOfPlaces(F, size_of_batch, indices, "indices" in batched)
+        values = places.values(values, "values" in batched, input.ndim - 1)
+        return F.index_put(input, places.indices, values, accumulate)
+
     def samples(make):
         yield (make(3, 4), [np.array([2, 0])], make(2, 4), False), {}
         yield (make(3, 4), [np.array([2, 2]), np.array([1, 1])], make(2), True), {}
+        yield (make(3, 2, 4), [np.array([2, 0]), None, np.array([1, 3])], make(2), True), {}
+        yield (make(2, 3, 4), [None, np.array([2, 0]), np.array([1, 3])], make(2), False), {}
 
 
 @operator(module=None, linear=True)
@@ -372,6 +460,10 @@ class index_zero:
 
     def vjp_input(F, grad, indices):
         return F.index_zero(grad, indices)
+
+    def batch(F, size_of_batch, batched, input, indices):
+        places = BatchOfPlaces(F, size_of_batch, indices, "indices" in batched)
+        return F.index_zero(for_each(F, input, "input" in batched, size_of_batch), places.indices)
 
     def samples(make):
         yield (make(3, 4), [np.array([2, 0])]), {}
@@ -500,6 +592,7 @@ def _stripped(value: Tensor, ndim: int) -> Tensor:
 
 
 def _put_recorded(part: Tensor, advanced: list, value) -> None:
+    part, advanced = _numbers_beside(part, advanced)
     indices = split_masks(advanced)
     if not isinstance(value, Tensor):
         value = wrap(number_in(value.item() if isinstance(value, np.generic) else value, part._array.dtype))
@@ -549,7 +642,7 @@ def __contains__(self: Tensor, element) -> bool:
     """Whether any element equals a number or tensor."""
     if not isinstance(element, (Tensor, *NUMBERS)):
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
-    return bool((self._array == (element._array if isinstance(element, Tensor) else element)).any())
+    return bool((self == element).any())
 
 
 def __reversed__(self: Tensor) -> Tensor:

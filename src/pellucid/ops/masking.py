@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pellucid.autograd.call import inplace
@@ -11,8 +13,9 @@ from pellucid.autograd.views import check_inplace, written
 from pellucid.core.dtype import dtype_of
 from pellucid.core.modes import GENERAL, modes
 from pellucid.core.tensor import Tensor
+from pellucid.ops.batches import for_each, refuse_dynamic, side_by_side
 from pellucid.ops.conversion import cast
-from pellucid.ops.factories import number_in
+from pellucid.ops.scalars import number_in
 
 __all__ = ["masked_fill", "masked_scatter", "masked_select"]
 
@@ -25,7 +28,7 @@ def _check_mask(mask: np.ndarray, name: str) -> None:
 # --- filling ---------------------------------------------------------------------------------------------------------
 
 
-@operator(broadcast=True, holomorphic=False, widen=False, module=None, name="masked_fill", node="MaskedFillBackward0")
+@operator(elementwise=True, widen=False, module=None, name="masked_fill", node="MaskedFillBackward0")
 class masked_fill_number:
     """`masked_fill` by a Python number."""
 
@@ -41,18 +44,12 @@ class masked_fill_number:
         yield (make(3, 1), make.mask(4), 2.0), {}
 
 
-@operator(
-    broadcast=True, holomorphic=False, widen=False, module=None, name="masked_fill_tensor", node="MaskedFillBackward1"
-)
+@operator(elementwise=True, widen=False, module=None, node="MaskedFillBackward1")
 class masked_fill_tensor:
-    """`masked_fill` by a 0-d tensor."""
+    """`masked_fill` by the value of a tensor."""
 
     def forward(xp, input: Array, mask: Index, value: Array):
         _check_mask(mask, "masked_fill_")
-        if value.ndim:
-            raise RuntimeError(
-                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
-            )
         if value.dtype.kind == "c" and input.dtype.kind != "c":
             raise RuntimeError(f"value cannot be converted to type {dtype_of(input.dtype).name} without overflow")
         return xp.where(mask, cast(value, input.dtype), input)
@@ -67,27 +64,34 @@ class masked_fill_tensor:
         yield (make(3, 4), make.mask(3, 4), make()), {}
 
 
+def _filling(value):
+    """The operator for a value: a number, or a 0-d tensor (else RuntimeError)."""
+    if not isinstance(value, Tensor):
+        return masked_fill_number
+    if value._array.ndim:
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
+        )
+    return masked_fill_tensor
+
+
 @composite(method=True)
 def masked_fill(input: Tensor, mask: Tensor, value) -> Tensor:
     """The tensor with `value` (a number or 0-d tensor) where the mask is true; the mask broadcasts.
 
     RuntimeError for a mask that is not bool, or a value of more dimensions.
     """
-    return (
-        masked_fill_tensor(input, mask, value) if isinstance(value, Tensor) else masked_fill_number(input, mask, value)
-    )
+    return _filling(value)(input, mask, value)
 
 
 def masked_fill_(self: Tensor, mask: Tensor, value) -> Tensor:
     """Write `value` (a number or 0-d tensor) where the mask is true."""
-    if isinstance(value, Tensor):
-        return inplace(masked_fill_tensor.operator, self, (mask, value))
-    plain = mask._array.dtype.kind == "b" and mask._array.shape == self._array.shape
+    plain = not isinstance(value, Tensor) and mask._array.dtype.kind == "b" and mask._array.shape == self._array.shape
     if plain and modes.road is not GENERAL and not check_inplace(self, False):
         np.copyto(self._array, number_in(value, self._array.dtype), where=mask._array)
         written(self, "masked_fill_")
         return self
-    return inplace(masked_fill_number.operator, self, (mask, value))
+    return inplace(_filling(value).operator, self, (mask, value))
 
 
 Tensor.masked_fill_ = masked_fill_
@@ -113,6 +117,19 @@ class masked_select:
     def vjp_input(F, grad, mask, input_shape):
         return F.masked_select_backward(grad, mask, input_shape)
 
+    def batch(F, size_of_batch, batched, input, mask):
+        input, mask = side_by_side(F, batched, input=input, mask=mask)
+        if "mask" in batched:
+            refuse_dynamic("masked_select", mask)
+            counts = mask._array.reshape(size_of_batch, -1).sum(1)
+            if (counts != counts[:1]).any():
+                raise RuntimeError(
+                    "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask): each example would give a tensor of "
+                    f"another length, {counts.tolist()}. Use torch.where, which keeps the shape."
+                )
+        chosen = F.masked_select(input, mask)
+        return F.reshape(chosen, (size_of_batch, len(chosen) // max(size_of_batch, 1)))
+
     def samples(make):
         yield (make(3, 4), make.mask(3, 4)), {}
         yield (make(3, 1), make.mask(4)), {}
@@ -131,66 +148,110 @@ class masked_select_backward:
     def vjp_input(F, grad, mask):
         return F.masked_select(grad, mask)
 
+    def batch(F, size_of_batch, batched, input, mask, input_shape):
+        rank = max(len(input_shape), len(mask.shape) - ("mask" in batched))
+        if "mask" in batched:
+            mask = F.view(mask, (size_of_batch, *(1,) * (rank + 1 - len(mask.shape)), *mask.shape[1:]))
+        whole = (size_of_batch, *(1,) * (rank - len(input_shape)), *input_shape)
+        flat = F.reshape(for_each(F, input, "input" in batched, size_of_batch), (-1,))
+        return F.reshape(F.masked_select_backward(flat, mask, whole), (size_of_batch, *input_shape))
+
 
 # --- scattering ------------------------------------------------------------------------------------------------------
+# Elements are taken from `source` one after another; for each place in the first `lead` dimensions from the start.
 
 
-def _placed(xp, whole: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """Write the first elements of `source` where a mask is true."""
-    mask = xp.broadcast_to(mask, whole.shape)
-    count = int(mask.sum())
-    if source.size < count:
-        raise RuntimeError(f"Number of elements of source < number of ones in mask: got {source.size} and {count}")
-    whole[mask] = source.reshape(-1)[:count]
-    return whole
+def _places(xp, mask: np.ndarray, shape: tuple, lead: int):
+    """A mask, broadcast to a shape, in rows [places, elements], and how many elements before each are true."""
+    chosen = xp.broadcast_to(mask, shape).reshape(math.prod(shape[:lead]), math.prod(shape[lead:]))
+    return chosen, xp.maximum(chosen.cumsum(axis=1) - 1, 0)
 
 
-@operator(broadcast=False, holomorphic=False, widen=False, module=None, name="masked_scatter", linear=True)
+def _placed(xp, whole: np.ndarray, mask: np.ndarray, source: np.ndarray, lead: int) -> np.ndarray:
+    """`whole` with the first elements of `source` where a mask is true."""
+    chosen, order = _places(xp, mask, whole.shape, lead)
+    values = source.reshape(len(chosen), math.prod(source.shape[lead:]))
+    count = int(chosen.sum(axis=1).max(initial=0))
+    if values.shape[1] < count:
+        raise RuntimeError(
+            f"Number of elements of source < number of ones in mask: got {values.shape[1]} and {count}"
+        )
+    if not count:
+        return whole.copy()
+    found = xp.take_along_axis(values, order, 1)
+    return xp.where(chosen, found, whole.reshape(chosen.shape)).reshape(whole.shape)
+
+
+@operator(broadcast=False, holomorphic=False, widen=False, linear=True, module=None, name="masked_scatter")
 class masked_scatter_:
     """The raw form of `masked_scatter`, for an input to which the mask broadcasts."""
 
-    def forward(xp, input: Array, mask: Index, source: Array):
+    def forward(xp, input: Array, mask: Index, source: Array, lead: int = 0):
         _check_mask(mask, "masked_scatter_")
         if input.dtype != source.dtype:
             raise RuntimeError(
                 "masked_scatter: expected self and source to have same dtypes but got "
                 f"{dtype_of(input.dtype)} and {dtype_of(source.dtype)}"
             )
-        return _placed(xp, input.copy(), mask, source)
+        return _placed(xp, input, mask, source, lead)
 
     def vjp_input(F, grad, mask):
         return F.masked_fill(grad, mask, 0)
 
-    def vjp_source(F, grad, mask, source_shape):
-        return F.masked_scatter_backward(grad, mask, source_shape)
+    def vjp_source(F, grad, mask, source_shape, lead):
+        return F.masked_scatter_backward(grad, mask, source_shape, lead)
+
+    def batch(F, size_of_batch, batched, input, mask, source, lead):
+        input, source = (for_each(F, t, n in batched, size_of_batch) for n, t in (("input", input), ("source", source)))
+        input, mask = side_by_side(F, batched | {"input"}, input=input, mask=mask)
+        return F.masked_scatter(input, mask, source, lead + 1)
 
     def samples(make):
         yield (make(3, 4), make.mask(3, 4), make(12)), {}
+        yield (make(3, 4), make.mask(4), make(13)), {}
 
 
-@operator(module=None, holomorphic=False, linear=True)
+@operator(holomorphic=False, linear=True, module=None)
 class masked_scatter_backward:
     """The elements of the operand where a mask is true, followed by zeros, in `source_shape`."""
 
-    def forward(xp, input: Array, mask: Index, source_shape: tuple):
-        chosen = input[xp.broadcast_to(mask, input.shape)]
-        whole = xp.zeros(source_shape, input.dtype)
-        whole.reshape(-1)[: chosen.size] = chosen
-        return whole
+    def forward(xp, input: Array, mask: Index, source_shape: tuple, lead: int = 0):
+        chosen, order = _places(xp, mask, input.shape, lead)
+        whole = xp.zeros((len(chosen), math.prod(source_shape[lead:])), input.dtype)
+        rows, columns = xp.nonzero(chosen)
+        whole[rows, order[rows, columns]] = input.reshape(chosen.shape)[rows, columns]
+        return whole.reshape(source_shape)
 
-    def vjp_input(F, grad, mask, input_shape):
-        return F.masked_place(grad, mask, input_shape)
+    def vjp_input(F, grad, mask, input_shape, lead):
+        return F.masked_place(grad, mask, input_shape, lead)
+
+    def batch(F, size_of_batch, batched, input, mask, source_shape, lead):
+        input = for_each(F, input, "input" in batched, size_of_batch)
+        input, mask = side_by_side(F, batched | {"input"}, input=input, mask=mask)
+        return F.masked_scatter_backward(input, mask, (size_of_batch, *source_shape), lead + 1)
+
+    def samples(make):
+        yield (make(3, 4), make.mask(3, 4), (13,)), {}
 
 
-@operator(module=None, holomorphic=False, linear=True)
+@operator(holomorphic=False, linear=True, module=None)
 class masked_place:
     """Zeros of `shape` with the first elements of the operand where a mask is true."""
 
-    def forward(xp, source: Array, mask: Index, shape: tuple):
-        return _placed(xp, xp.zeros(shape, source.dtype), mask, source)
+    def forward(xp, source: Array, mask: Index, shape: tuple, lead: int = 0):
+        return _placed(xp, xp.zeros(shape, source.dtype), mask, source, lead)
 
-    def vjp_source(F, grad, mask, source_shape):
-        return F.masked_scatter_backward(grad, mask, source_shape)
+    def vjp_source(F, grad, mask, source_shape, lead):
+        return F.masked_scatter_backward(grad, mask, source_shape, lead)
+
+    def batch(F, size_of_batch, batched, source, mask, shape, lead):
+        source = for_each(F, source, "source" in batched, size_of_batch)
+        if "mask" in batched:
+            mask = F.view(mask, (size_of_batch, *(1,) * (len(shape) + 1 - len(mask.shape)), *mask.shape[1:]))
+        return F.masked_place(source, mask, (size_of_batch, *shape), lead + 1)
+
+    def samples(make):
+        yield (make(13), make.mask(3, 4), (3, 4)), {}
 
 
 @composite(method=True)
@@ -205,7 +266,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 def masked_scatter_inplace(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Write the elements of `source`, one after another, where the mask is true."""
-    return inplace(masked_scatter_.operator, self, (mask, source))
+    return inplace(masked_scatter_.operator, self, (mask, source, 0))
 
 
 Tensor.masked_scatter_ = masked_scatter_inplace

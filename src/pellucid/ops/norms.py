@@ -8,6 +8,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.core.dtype import dtype_of
+from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import all_dims, one_dim
 from pellucid.ops.reductions import added
 
@@ -169,6 +170,7 @@ class cross_kernel:
     """The vector product along a dimension of size 3."""
 
     def forward(xp, input: Array, other: Array, dim: int):
+        require_kind("cross", input, "fci")
         a, b = (xp.moveaxis(x, dim, -1) for x in xp.broadcast_arrays(input, other))
         product = xp.empty(a.shape, a.dtype)
         for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):

@@ -9,6 +9,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.ops.scalars import number_in
 
 __all__ = ["constant_pad_nd", "pad"]
 
@@ -69,7 +70,7 @@ class constant_pad_nd:
         return pad, value
 
     def forward(xp, input: Array, pad: tuple, value=0):
-        made = xp.full(_padded_shape(input.shape, pad), value, input.dtype)
+        made = xp.full(_padded_shape(input.shape, pad), number_in(value, input.dtype), input.dtype)
         source, target = [slice(None)] * input.ndim, [slice(None)] * input.ndim
         for dim, before, after in _pairs(input.ndim, pad):
             source[dim] = slice(max(-before, 0), max(input.shape[dim] - max(-after, 0), 0))
@@ -266,7 +267,9 @@ def pad(input, pad, mode="constant", value=None):
             f"{len(padding)} and input of dimension {input._array.ndim}"
         )
     if mode == "constant":
-        return constant_pad_nd(input, padding, 0 if value is None else value)
+        if isinstance(value, complex):
+            raise TypeError("pad(): argument 'value' must be float, not complex")
+        return constant_pad_nd(input, padding, 0 if value is None else float(value))
     if mode not in TITLES:
         raise NotImplementedError(
             f"Unrecognised padding mode {mode}: expected 'constant', 'reflect', 'replicate' or 'circular'"

@@ -11,7 +11,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.tensor import Tensor, dim_error, storage_of
-from pellucid.ops.batches import copied_beside
+from pellucid.ops.batch_places import copied_beside
 from pellucid.ops.geometry import canonical_dim, sizes_of, strides_of
 from pellucid.ops.subscripts import FULL, to_end
 from pellucid.ops.views import own_geometry

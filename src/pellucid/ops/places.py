@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid.autograd.operator import composite
+from pellucid.autograd.operator import Index, composite, operator
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.batches import refuse_dynamic
 
 __all__ = ["argwhere", "nonzero", "nonzero_static", "unravel_index"]
 
@@ -13,6 +14,7 @@ __all__ = ["argwhere", "nonzero", "nonzero_static", "unravel_index"]
 @composite(method=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False):
     """The indices of all elements that are not zero: [count, number of dimensions], or a tuple with one vector for each."""
+    refuse_dynamic("nonzero", input)
     array = input._array
     if as_tuple:
         return tuple(wrap(part) for part in np.nonzero(array if array.ndim else array.reshape(1)))
@@ -42,11 +44,19 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in shape):
         raise ValueError(f"'shape' cannot have negative values, but got {shape}")
-    coordinates, rest = [], indices._array.astype(np.int64)
-    for n in reversed(shape):
-        coordinates.append(wrap(np.asarray(rest % n)))
-        rest = rest // n
-    return tuple(reversed(coordinates))
+    return coordinates(indices, shape)
+
+
+@operator(module=None, outputs=None, elementwise=True)
+class coordinates:
+    """The coordinates in a tensor of that shape of indices counted through it as one row, one array for each dimension."""
+
+    def forward(xp, index: Index, shape: tuple):
+        found, rest = [], index.astype(xp.int64)
+        for n in reversed(shape):
+            found.append(xp.asarray(rest % n))
+            rest = rest // n
+        return found[::-1]
 
 
 @composite(method=True)

@@ -10,6 +10,7 @@ from pellucid.autograd.samples import binary
 from pellucid.core.dtype import complex128, float64
 from pellucid.core.tensor import Tensor
 from pellucid.ops.checks import require_kind
+from pellucid.ops.scalars import number_in
 
 __all__ = ["float_power", "pow", "pow_", "square"]
 
@@ -121,9 +122,20 @@ class pow_vanishes:
         return (input == 0) & real
 
 
+def _form(input, exponent):
+    """Which operator takes the exponent. A number is looked at before it wraps around in an unsigned type."""
+    if isinstance(exponent, Tensor):
+        return pow_tensor
+    if exponent.__class__ is int and isinstance(input, Tensor) and input._array.dtype.kind in "iu":
+        if exponent < 0:
+            raise RuntimeError(f"Integers to negative integer powers are not allowed: {exponent}")
+        number_in(exponent, input._array.dtype)
+    return pow_scalar
+
+
 def pow_(input, exponent):
     """In-place form of `pow`."""
-    return inplace((pow_tensor if isinstance(exponent, Tensor) else pow_scalar).operator, input, (exponent,))
+    return inplace(_form(input, exponent).operator, input, (exponent,))
 
 
 @composite(method=True, inplace=pow_, dunder=["__pow__"], idunder=["__ipow__"])
@@ -136,9 +148,7 @@ def pow(input, exponent, *, out=None):
     Raises:
         RuntimeError: integers to a negative integer power.
     """
-    if isinstance(exponent, Tensor):
-        return pow_tensor(input, exponent, out=out)
-    return pow_scalar(input, exponent, out=out)
+    return _form(input, exponent)(input, exponent, out=out)
 
 
 @composite(dunder=["__rpow__"], module=None)

@@ -1,7 +1,7 @@
-"""Products of matrices and vectors that are one call of BLAS: mm, bmm, mv, dot, matmul, linear, and the add... forms.
+"""Products of matrices and vectors that are one call of BLAS: mm, bmm, mv, dot, matmul, linear.
 
-Transposed operands are passed to BLAS as they lie in memory, never copied. Products composed of these (outer, tensordot,
-kron, chains) are in contractions.py, einsum in einsum.py.
+Transposed operands are passed to BLAS as they lie in memory, never copied. The add... forms are in products_added.py,
+products composed of these (outer, tensordot, kron, chains) in contractions.py, einsum in einsum.py.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.tensor import Tensor
-from pellucid.ops.checks import c_name, check_integral_scale, check_rank, same_dtype, scalar_name, times
+from pellucid.ops.checks import c_name, check_rank, same_dtype, scalar_name, times
 
-__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "dot", "linear", "matmul", "mm", "mv"]
+__all__ = ["bmm", "dot", "linear", "matmul", "mm", "mv"]
 
 
 def _product_dtypes(a, b) -> None:
@@ -21,11 +21,15 @@ def _product_dtypes(a, b) -> None:
             f"expected m1 and m2 to have the same dtype, but got: {c_name(a)} != {c_name(b)}. "
             "Convert one of them with .to(dtype)."
         )
-    if a.dtype == np.bool_:
-        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool': convert to an integer or float dtype")
+    no_bools(a)
 
 
-def _inner_sizes(a, b) -> None:
+def no_bools(array, name: str = "addmm_impl_cpu_") -> None:
+    if array.dtype == np.bool_:
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool': convert to an integer or float dtype")
+
+
+def inner_sizes(a, b) -> None:
     """Check that two matrices can be multiplied; leading dimensions of `a` are rows."""
     if a.shape[-1] != b.shape[0]:
         rows = a.size // a.shape[-1] if a.shape[-1] else int(np.prod(a.shape[:-1]))
@@ -68,7 +72,7 @@ def _rows_of_each(F, value, batched: bool, size: int):
     return F.reshape(value, (size, -1, value.shape[-1]) if batched else (-1, value.shape[-1]))
 
 
-def _sum_to(F, grad, shape):
+def sum_to_shape(F, grad, shape):
     """A gradient summed to the shape of an operand that was broadcast."""
     return grad if tuple(grad.shape) == shape else F.sum_to_size(grad, shape)
 
@@ -89,7 +93,7 @@ class mm:
             raise RuntimeError(f"self must be a matrix: input has shape {list(input.shape)}, expected [m, k]")
         if mat2.ndim != 2:
             raise RuntimeError(f"mat2 must be a matrix: mat2 has shape {list(mat2.shape)}, expected [k, n]")
-        _inner_sizes(input, mat2)
+        inner_sizes(input, mat2)
         _product_dtypes(input, mat2)
         return xp.matmul(input, mat2)
 
@@ -108,7 +112,7 @@ class mm:
         yield (make(2, 0), make(0, 3)), {}
 
 
-def _check_batches(a, b) -> None:
+def check_batches(a, b) -> None:
     check_rank(a, 3, "batch1 must be a 3D tensor")
     check_rank(b, 3, "batch2 must be a 3D tensor")
     if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
@@ -117,6 +121,7 @@ def _check_batches(a, b) -> None:
             f"[{b.shape[0]}, {b.shape[1]}]."
         )
     same_dtype(a, b, "expected scalar type {a} but found {b}")
+    no_bools(a, "bmm")
 
 
 @operator(method=True, exact=True, linear="each")
@@ -128,7 +133,7 @@ class bmm:
     """
 
     def forward(xp, input: Array, mat2: Array):
-        _check_batches(input, mat2)
+        check_batches(input, mat2)
         return xp.matmul(input, mat2)
 
     def vjp_input(F, grad, mat2):
@@ -145,7 +150,7 @@ class bmm:
         yield (make(0, 3, 4), make(0, 4, 2)), {}
 
 
-def _check_mv(mat, vec) -> None:
+def check_mv(mat, vec) -> None:
     if mat.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(
             f"vector + matrix @ vector expected, got 1, {mat.ndim}, {vec.ndim}: input has shape {list(mat.shape)}, "
@@ -156,6 +161,7 @@ def _check_mv(mat, vec) -> None:
             f"size mismatch, got input ({mat.shape[0]}), mat ({times(mat.shape)}), vec ({vec.shape[0]}): the matrix has "
             f"{mat.shape[1]} columns, the vector {vec.shape[0]} elements"
         )
+    no_bools(mat, "addmv_impl_cpu")
 
 
 @operator(method=True, exact=True, linear="each")
@@ -167,7 +173,7 @@ class mv:
     """
 
     def forward(xp, input: Array, vec: Array):
-        _check_mv(input, vec)
+        check_mv(input, vec)
         same_dtype(input, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
         return xp.matmul(input, vec)
 
@@ -201,6 +207,7 @@ class dot:
         if input.ndim != 1 or tensor.ndim != 1:
             raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors")
         same_dtype(input, tensor, "dot : expected both vectors to have same dtype, but found {a} and {b}")
+        no_bools(input, "dot")
         if input.size != tensor.size:
             raise RuntimeError(
                 f"inconsistent tensor size, expected tensor [{input.size}] and src [{tensor.size}] to have the same number of "
@@ -234,7 +241,7 @@ def _check_matmul(a, b) -> None:
         raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{a.shape[-1]}), vec ({b.shape[0]}): operands of "
                            f"matmul are {list(a.shape)} and {list(b.shape)}")  # fmt: skip
     if b.ndim == 2:
-        _inner_sizes(a, b)
+        inner_sizes(a, b)
     elif b.ndim > 2:
         _check_batched(a, b)
     if a.ndim > 2 and b.ndim > 2:
@@ -275,8 +282,8 @@ class _matmul:
             return F.unsqueeze(grad, -1) * other if len(input_shape) > 1 else grad * other
         if len(input_shape) == 1:
             whole = F.matmul(other, F.unsqueeze(grad, -1))[..., 0]
-            return _sum_to(F, whole, input_shape)
-        return _sum_to(F, F.matmul(grad, F.transpose(other, -1, -2)), input_shape)
+            return sum_to_shape(F, whole, input_shape)
+        return sum_to_shape(F, F.matmul(grad, F.transpose(other, -1, -2)), input_shape)
 
     def vjp_other(F, grad, input, other_shape):
         if len(other_shape) == 1:
@@ -285,7 +292,7 @@ class _matmul:
             return F.gram(input, grad)
         if input.ndim == 1:
             return F.unsqueeze(input, -1) * F.unsqueeze(grad, -2)
-        return _sum_to(F, F.matmul(F.transpose(input, -1, -2), grad), other_shape)
+        return sum_to_shape(F, F.matmul(F.transpose(input, -1, -2), grad), other_shape)
 
     def batch(F, batched, input, other):
         return _product_of_each(F, input, "input" in batched, other, "other" in batched)
@@ -385,7 +392,7 @@ class linear:
         return F.gram(grad, input)
 
     def vjp_bias(F, grad, bias_shape):
-        return _sum_to(F, grad, bias_shape)
+        return sum_to_shape(F, grad, bias_shape)
 
     def jvp(F, tangents, input, weight):
         moved, turned, lifted = tangents
@@ -441,186 +448,3 @@ def _check_linear(input, weight, bias) -> None:
                 f"non-singleton dimension 1: linear() got weight {list(weight.shape)} and bias {list(bias.shape)}"
             )
     _product_dtypes(input, weight)
-
-
-# --- scaled products added to a tensor ------------------------------------------------------------------------------
-
-
-def _added(xp, input, product, beta, alpha):
-    """beta * input + alpha * product; the input does not count if beta is 0, whatever it holds."""
-    if alpha != 1:
-        product = product * product.dtype.type(alpha)
-    if beta == 0:
-        return product
-    return xp.add(product, input if beta == 1 else input * input.dtype.type(beta))
-
-
-def _check_added(input, shape: tuple, product_dtype, names: str) -> None:
-    if input.dtype != product_dtype.dtype:
-        raise RuntimeError(f"{names} must have the same dtype, but got {scalar_name(input)} and {scalar_name(product_dtype)}")
-    if input.ndim > len(shape):
-        raise RuntimeError(
-            f"expand: the number of sizes provided ({len(shape)}) must be greater or equal to the number of dimensions in the "
-            f"tensor ({input.ndim}): input has shape {list(input.shape)}, the product {list(shape)}"
-        )
-    for back in range(1, input.ndim + 1):
-        if input.shape[-back] not in (1, shape[-back]):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({shape[-back]}) must match the existing size ({input.shape[-back]}) at "
-                f"non-singleton dimension {len(shape) - back}.  Target sizes: {list(shape)}.  Tensor sizes: {list(input.shape)}"
-            )
-
-
-def _scaled(value, factor):
-    return value if factor == 1 else value * factor
-
-
-@operator(method=True, inplace=True, exact=True)
-class addmm:
-    """Matrix product added to a tensor: beta * input + alpha * mat1 @ mat2.
-
-    input: broadcastable to [m, n], mat1: [m, k], mat2: [k, n], of one dtype. Returns [m, n]. `input` is ignored if beta is 0.
-    Raises: RuntimeError for other ranks, sizes that do not fit, or different dtypes.
-    """
-
-    def forward(xp, input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
-        check_rank(mat1, 2, "mat1 must be a matrix")
-        check_rank(mat2, 2, "mat2 must be a matrix")
-        _inner_sizes(mat1, mat2)
-        same_dtype(mat1, mat2, "mat1 and mat2 must have the same dtype, but got {a} and {b}")
-        _check_added(input, (mat1.shape[0], mat2.shape[1]), mat2, "self and mat2")
-        return _added(xp, input, xp.matmul(mat1, mat2), beta, alpha)
-
-    def vjp_input(F, grad, input_shape, beta):
-        return _scaled(_sum_to(F, grad, input_shape), beta)
-
-    def vjp_mat1(F, grad, mat2, alpha):
-        return _scaled(F.mm(grad, F.transpose(mat2, 0, 1)), alpha)
-
-    def vjp_mat2(F, grad, mat1, alpha):
-        return _scaled(F.mm(F.transpose(mat1, 0, 1), grad), alpha)
-
-    def samples(make):
-        yield (make(2, 4), make(2, 3), make(3, 4)), {"beta": 0.5, "alpha": 2}
-        yield (make(4), make(2, 3), make(3, 4)), {}
-
-
-@operator(method=True, inplace=True, exact=True)
-class addmv:
-    """Matrix times vector added to a tensor: beta * input + alpha * mat @ vec.
-
-    input: broadcastable to [m], mat: [m, k], vec: [k], of one dtype. Returns [m]. `input` is ignored if beta is 0.
-    Raises: RuntimeError for other ranks, sizes that do not fit, or different dtypes.
-    """
-
-    def forward(xp, input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
-        _check_mv(mat, vec)
-        if input.shape not in ((), (1,), (mat.shape[0],)):
-            raise RuntimeError(f"size mismatch, got input ({times(input.shape)}), mat ({times(mat.shape)}), vec ({vec.shape[0]})")
-        same_dtype(mat, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
-        same_dtype(input, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
-        return _added(xp, input, xp.matmul(mat, vec), beta, alpha)
-
-    def vjp_input(F, grad, input_shape, beta):
-        return _scaled(_sum_to(F, grad, input_shape), beta)
-
-    def vjp_mat(F, grad, vec, alpha):
-        return _scaled(F.unsqueeze(grad, 1) * vec, alpha)
-
-    def vjp_vec(F, grad, mat, alpha):
-        return _scaled(F.mv(F.transpose(mat, 0, 1), grad), alpha)
-
-    def samples(make):
-        yield (make(2), make(2, 3), make(3)), {"beta": 0.5, "alpha": 2}
-
-
-@operator(method=True, inplace=True, exact=True)
-class addr:
-    """Outer product added to a tensor: beta * input + alpha * outer(vec1, vec2).
-
-    input: broadcastable to [m, n], vec1: [m], vec2: [n]. Returns [m, n]. `input` is ignored if beta is 0.
-    Raises: RuntimeError for other ranks or sizes that do not fit.
-    """
-
-    def forward(xp, input: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1):
-        for name, vector in (("vec1", vec1), ("vec2", vec2)):
-            if vector.ndim != 1:
-                raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")
-        check_integral_scale(input, beta=beta, alpha=alpha)
-        _check_added(input, (vec1.size, vec2.size), vec1, "self and vec1")
-        if input.dtype == np.bool_:
-            made = xp.outer(vec1, vec2)
-            return made if not beta else made | input
-        return _added(xp, input, xp.outer(vec1, vec2), beta, alpha)
-
-    def vjp_input(F, grad, input_shape, beta):
-        return _scaled(_sum_to(F, grad, input_shape), beta)
-
-    def vjp_vec1(F, grad, vec2, alpha):
-        return _scaled(F.mv(grad, vec2), alpha)
-
-    def vjp_vec2(F, grad, vec1, alpha):
-        return _scaled(F.mv(F.transpose(grad, 0, 1), vec1), alpha)
-
-    def samples(make):
-        yield (make(2, 3), make(2), make(3)), {"beta": 0.5, "alpha": 2}
-
-
-@operator(method=True, inplace=True, exact=True)
-class addbmm:
-    """Sum of a batch of matrix products added to a tensor: beta * input + alpha * sum_b batch1[b] @ batch2[b].
-
-    input: broadcastable to [m, n], batch1: [b, m, k], batch2: [b, k, n], of one dtype. Returns [m, n].
-    Raises: RuntimeError for other ranks, sizes that do not fit, or different dtypes.
-    """
-
-    def forward(xp, input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
-        check_rank(batch1, 3, "batch1 must be a 3D tensor")
-        check_rank(batch2, 3, "batch2 must be a 3D tensor")
-        if batch1.shape[0] != batch2.shape[0]:
-            raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}")
-        if batch1.shape[2] != batch2.shape[1]:
-            raise RuntimeError(f"Incompatible matrix sizes for bmm ({times(batch1.shape[1:])} and {times(batch2.shape[1:])})")
-        _check_added(input, (batch1.shape[1], batch2.shape[2]), batch2, "self and batch2")
-        wide = batch1.transpose(1, 0, 2).reshape(batch1.shape[1], -1 if batch1.size else batch1.shape[0] * batch1.shape[2])
-        return _added(xp, input, xp.matmul(wide, batch2.reshape(-1, batch2.shape[2]) if batch2.size else xp.zeros(
-            (wide.shape[1], batch2.shape[2]), batch2.dtype)), beta, alpha)  # fmt: skip
-
-    def vjp_input(F, grad, input_shape, beta):
-        return _scaled(_sum_to(F, grad, input_shape), beta)
-
-    def vjp_batch1(F, grad, batch2, alpha):
-        return _scaled(F.matmul(grad, F.transpose(batch2, 1, 2)), alpha)
-
-    def vjp_batch2(F, grad, batch1, alpha):
-        return _scaled(F.matmul(F.transpose(batch1, 1, 2), grad), alpha)
-
-    def samples(make):
-        yield (make(2, 4), make(5, 2, 3), make(5, 3, 4)), {"beta": 0.5, "alpha": 2}
-
-
-@operator(method=True, inplace=True, exact=True)
-class baddbmm:
-    """Batch of matrix products added to a tensor: beta * input + alpha * batch1 @ batch2.
-
-    input: broadcastable to [b, m, n], batch1: [b, m, k], batch2: [b, k, n], of one dtype. Returns [b, m, n].
-    Raises: RuntimeError for other ranks, sizes that do not fit, or different dtypes.
-    """
-
-    def forward(xp, input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
-        _check_batches(batch1, batch2)
-        shape = (batch1.shape[0], batch1.shape[1], batch2.shape[2])
-        _check_added(input, shape, batch2, "self and batch2")
-        return _added(xp, input, xp.matmul(batch1, batch2), beta, alpha)
-
-    def vjp_input(F, grad, input_shape, beta):
-        return _scaled(_sum_to(F, grad, input_shape), beta)
-
-    def vjp_batch1(F, grad, batch2, alpha):
-        return _scaled(F.bmm(grad, F.transpose(batch2, 1, 2)), alpha)
-
-    def vjp_batch2(F, grad, batch1, alpha):
-        return _scaled(F.bmm(F.transpose(batch1, 1, 2), grad), alpha)
-
-    def samples(make):
-        yield (make(2, 1), make(5, 2, 3), make(5, 3, 4)), {"beta": 0.5, "alpha": 2}

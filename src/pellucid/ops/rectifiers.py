@@ -12,6 +12,7 @@ from pellucid.autograd.operator import Array, Index, Promote, composite, operato
 from pellucid.autograd.samples import unary
 from pellucid.core.tensor import Tensor
 from pellucid.ops.checks import require_kind, scalar_name
+from pellucid.ops.scalars import number_in
 
 __all__ = ["hardshrink", "prelu", "relu", "rrelu", "threshold"]
 
@@ -278,7 +279,7 @@ class threshold_kernel:
 
     def forward(xp, input: Array, threshold: float, value: float):
         require_kind("threshold_cpu", input, "fi")
-        return xp.where(input <= threshold, xp.asarray(value).astype(input.dtype), input)
+        return xp.where(input <= threshold, number_in(value, input.dtype), input)
 
     def vjp_input(F, grad, input, threshold):
         return F.pass_above(grad, input, threshold)

@@ -11,7 +11,7 @@ from pellucid.core.limits import finfo
 from pellucid.core.tensor import Tensor
 from pellucid.ops.checks import c_name
 
-__all__ = ["number_in", "scaled"]
+__all__ = ["check_castable", "number_in"]
 
 WIDTH = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int64": "int64_t"}  # the others are called as in C
 
@@ -63,13 +63,19 @@ def number_in(value, kind: np.dtype) -> np.ndarray:
     return np.array(value.real if kind.kind != "c" else value).astype(kind)
 
 
-def scaled(array: np.ndarray, factor, name: str = "alpha") -> np.ndarray:
-    """factor * array in the array's own dtype; RuntimeError where PyTorch refuses such a factor."""
-    kind = array.dtype.kind
-    if isinstance(factor, bool) and kind != "b":
-        raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
-    if isinstance(factor, float) and kind in "iub":
-        raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
-    if isinstance(factor, complex) and kind != "c":
-        raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number.")
-    return array * number_in(factor, array.dtype)
+def check_castable(array: np.ndarray, kind: np.dtype) -> None:
+    """Whether numbers from a Python list may be brought to a dtype. Real dtypes take no complex ones, integers none too large.
+
+    Raises:
+        TypeError: complex numbers.
+        RuntimeError: a number out of the range of an integer dtype.
+    """
+    if array.dtype.kind == "c" and kind.kind not in "cb":
+        raise TypeError(
+            "'complex' object cannot be interpreted as an integer" if kind.kind in "iu" else "must be real number, not complex"
+        )
+    if kind.kind in "iu" and array.size and array.dtype != kind and array.dtype.kind != "b":
+        low, high, low_integer = _limits(kind)
+        smallest, largest = array.min(), array.max()
+        if not ((low_integer if array.dtype.kind in "iu" else low) <= smallest and largest <= high):
+            raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow: {smallest} to {largest}")

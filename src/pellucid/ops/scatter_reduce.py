@@ -10,7 +10,7 @@ from pellucid.core.dtype import dtype_of
 from pellucid.core.errors import type_name
 from pellucid.core.tensor import Tensor
 from pellucid.ops.geometry import canonical_dim
-from pellucid.ops.scatter import _check_shapes, _corner, _places, check_index
+from pellucid.ops.scatter import check_index, check_shapes, corner, in_rows, places_of
 
 __all__ = ["index_reduce", "scatter_reduce"]
 
@@ -31,10 +31,6 @@ def _neutral(reduce: str, kind: np.dtype):
     return np.inf if limits is None else limits.max
 
 
-def _at(array: np.ndarray, index: np.ndarray, dim: int):
-    """Where the elements of an index lie in an array, both of at least one dimension."""
-    return _places(index if index.ndim else index.reshape(1), dim)
-
 
 def _reduced(
     xp, input: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, reduce: str, include_self: bool
@@ -44,7 +40,7 @@ def _reduced(
     whole = result if result.ndim else result.reshape(1)
     if not index.size:
         return result
-    places, values = _at(whole, index, dim), _corner(src, index.shape)
+    places, values = places_of(index, dim), corner(src, index.shape)
     if not include_self:
         whole[places] = _neutral(reduce, whole.dtype)
     with np.errstate(all="ignore"):
@@ -64,7 +60,7 @@ class _ScatterReduce:
         if reduce not in UFUNCS:
             raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
         dim = canonical_dim(dim, input.ndim)
-        _check_shapes("scatter", input, dim, index, src)
+        check_shapes("scatter", input, dim, index, src)
         if index.size:
             check_index("scatter", index, input.shape[dim] if input.ndim else 1, dim)
         if src.dtype != input.dtype:
@@ -85,6 +81,10 @@ class _ScatterReduce:
             for_src = F.basic_backward(for_src, tuple(src.shape), tuple([slice(0, n) for n in index.shape]))
         return for_input if needs[0] else None, for_src if needs[1] else None
 
+    def batch(F, size_of_batch, batched, input, dim, index, src, reduce, include_self):
+        operands, number = {"input": input, "index": index, "src": src}, input.ndim == ("input" in batched)
+        return in_rows(F, F.scatter_reduce, size_of_batch, batched, operands, number, dim, reduce, include_self)
+
     def samples(make):
         index = np.array([[0, 1, 0], [2, 0, 1]])
         for reduce in ("sum", "prod", "mean", "amax", "amin"):
@@ -98,7 +98,7 @@ scatter_reduce_, index_reduce_raw = (
 )
 
 
-@operator(module=None, node="Error")
+@operator(module=None, node="Error", elementwise=True, linear=True)
 class single_zeros:
     """The gradient of a product's factors. It is not differentiated where two factors of one product are zero.
 
@@ -167,8 +167,12 @@ class scatter_counts:
         count = xp.full(input.shape, int(include_self), input.dtype)
         if index.size:
             whole = count if count.ndim else count.reshape(1)
-            np.add.at(whole, _at(whole, index, dim), 1)
+            np.add.at(whole, places_of(index, dim), 1)
         return xp.maximum(count.real, 1)
+
+    def batch(F, size_of_batch, batched, input, dim, index, include_self):
+        operands, number = {"input": input, "index": index}, input.ndim == ("input" in batched)
+        return in_rows(F, F.scatter_counts, size_of_batch, batched, operands, number, dim, include_self)
 
 
 @composite(method=True)

@@ -6,10 +6,13 @@ Order statistics that need sorting live in `sorting.py`.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.core.tensor import Tensor
+from pellucid.ops.batches import for_each
 from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import all_dims, keyword_names, one_dim, reduced_shape, require_elements
 from pellucid.ops.extrema import maximum, minimum
@@ -17,6 +20,7 @@ from pellucid.ops.extrema import maximum, minimum
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
 
 
+NO_DIM = "Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
 with_indices = {"exact": True, "outputs": ("values", "indices"), "constant": ("indices",)}
 
 # --- places along a dimension ----------------------------------------------------------------------------------------
@@ -32,7 +36,7 @@ def taken(array: np.ndarray, indices: np.ndarray, dim: int) -> np.ndarray:
     return np.take_along_axis(array, indices, dim)
 
 
-@operator(module=None, exact=True, linear=True)
+@operator(module=None, exact=True, linear=True, batching="shift")
 class take_along:
     """The elements at `indices` along one dimension; without `keepdim` the dimension disappears."""
 
@@ -49,6 +53,8 @@ class take_along:
     def samples(make):
         yield (make(3, 4), make.integers(3, 2, high=4), 1, True), {}
         yield (make(3, 4), make.integers(4, high=3), 0, False), {}
+        yield (make(3), np.array(2), 0, False), {}
+        yield (make(), np.array(0), 0, False), {}
 
 
 @operator(module=None, exact=True, linear=True)
@@ -70,6 +76,13 @@ class place_along:
     def vjp_input(F, grad, indices, dim, keepdim):
         return F.take_along(grad, indices, dim, keepdim)
 
+    def batch(F, size_of_batch, batched, input, indices, input_shape, dim, keepdim):
+        input = for_each(F, input, "input" in batched, size_of_batch)
+        if not input_shape:
+            return F.clone(input)
+        indices = for_each(F, indices, "indices" in batched, size_of_batch)
+        return F.place_along(input, indices, (size_of_batch, *input_shape), dim + 1, keepdim)
+
     def samples(make):
         yield (make(3, 2), make.integers(3, 2, high=4), (3, 4), 1, True), {}
         yield (make(4), make.integers(4, high=3), (3, 4), 0, False), {}
@@ -88,7 +101,7 @@ def _ties(xp, point, value, dim, keepdim):
     return same, xp.add.reduce(same, axis=dim, keepdims=True)
 
 
-@operator(module=None, linear=True)
+@operator(module=None, linear=True, batching="shift")
 class spread_ties:
     """The gradient of a maximum: repeated over `dim`, divided among the elements that equal it."""
 
@@ -101,7 +114,7 @@ class spread_ties:
         return F.gather_ties(grad, point, value, dim, keepdim)
 
 
-@operator(module=None, linear=True)
+@operator(module=None, linear=True, batching="shift")
 class gather_ties:
     """The mean over the elements that equal a maximum: what `spread_ties` is transposed to."""
 
@@ -123,10 +136,7 @@ def _extreme(name: str, ufunc, input: np.ndarray, dim: tuple, keepdim: bool):
 def some_dims(dim, input: np.ndarray) -> tuple[int, ...]:
     """Dimensions to reduce, none of them empty: None and () ask for all."""
     if not input.size and (dim is None or dim == ()):
-        raise RuntimeError(
-            "Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-            "with the 'dim' argument."
-        )
+        raise RuntimeError(NO_DIM)
     return all_dims(dim, input.ndim)
 
 
@@ -136,36 +146,29 @@ def _tied_samples(make):
     yield (make.distinct(2, 3, 2), (0, -1), True), {}
 
 
-@operator(module=None, exact=True, name="amax", node="AmaxBackward0")
-class amax_kernel:
-    """The largest element over dimensions."""
+def _extreme_kernel(name: str, ufunc):
+    """The largest or smallest element over dimensions; equal ones share the gradient."""
 
-    def canonical(input, dim, keepdim):
-        return some_dims(dim, input), bool(keepdim)
+    class kernel:
+        def canonical(input, dim, keepdim):
+            return some_dims(dim, input), bool(keepdim)
 
-    def forward(xp, input: Array, dim: tuple, keepdim: bool):
-        return _extreme("amax", xp.maximum, input, dim, keepdim)
+        def forward(xp, input: Array, dim: tuple, keepdim: bool):
+            return _extreme(name, ufunc, input, dim, keepdim)
 
-    def vjp_input(F, grad, input, result, dim, keepdim):
-        return F.spread_ties(grad, input, result, dim, keepdim)
+        def vjp_input(F, grad, input, result, dim, keepdim):
+            return F.spread_ties(grad, input, result, dim, keepdim)
 
-    samples = _tied_samples
+        def jvp_input(F, tangent, input, result, dim, keepdim):
+            return F.gather_ties(tangent, input, result, dim, keepdim)
+
+        samples = _tied_samples
+
+    kernel.__doc__ = _extreme_kernel.__doc__
+    return operator(module=None, exact=True, name=name, node=f"{name.capitalize()}Backward0")(kernel)
 
 
-@operator(module=None, exact=True, name="amin", node="AminBackward0")
-class amin_kernel:
-    """The smallest element over dimensions."""
-
-    def canonical(input, dim, keepdim):
-        return some_dims(dim, input), bool(keepdim)
-
-    def forward(xp, input: Array, dim: tuple, keepdim: bool):
-        return _extreme("amin", xp.minimum, input, dim, keepdim)
-
-    def vjp_input(F, grad, input, result, dim, keepdim):
-        return F.spread_ties(grad, input, result, dim, keepdim)
-
-    samples = _tied_samples
+amax_kernel, amin_kernel = _extreme_kernel("amax", np.maximum), _extreme_kernel("amin", np.minimum)
 
 
 @composite(method=True)
@@ -206,6 +209,11 @@ class aminmax_kernel:
         high = None if high is None else F.spread_ties(high, input, max, dim, keepdim)
         return low if high is None else high if low is None else low + high
 
+    def jvp(F, tangents, input, min, max, dim, keepdim):
+        return tuple([F.gather_ties(tangents[0], input, value, dim, keepdim) for value in (min, max)])
+
+    samples = _tied_samples
+
 
 @composite(method=True)
 def aminmax(input, *, dim=None, keepdim=False, out=None):
@@ -235,74 +243,58 @@ def _distinct_samples(make):
     yield (make.distinct(2, 3, 2), -2, True), {}
 
 
-@operator(module=None, name="max", node="MaxBackward0", **with_indices)
-class max_dim:
-    """The largest elements along one dimension and where they are."""
+def _chosen_kernel(name: str):
+    """The largest or smallest elements along one dimension, and where they are."""
 
-    def canonical(input, dim, keepdim):
-        return one_dim(dim, input.ndim), bool(keepdim)
+    class kernel:
+        def canonical(input, dim, keepdim):
+            return one_dim(dim, input.ndim), bool(keepdim)
 
-    def forward(xp, input: Array, dim: int, keepdim: bool):
-        return _chosen(xp, "max", input, dim, keepdim)
+        def forward(xp, input: Array, dim: int, keepdim: bool):
+            return _chosen(xp, name, input, dim, keepdim)
 
-    def vjp_input(F, grad, indices, input_shape, dim, keepdim):
-        return F.place_along(grad, indices, input_shape, dim, keepdim)
+        def vjp_input(F, grad, indices, input_shape, dim, keepdim):
+            return F.place_along(grad, indices, input_shape, dim, keepdim)
 
-    samples = _distinct_samples
+        def jvp_input(F, tangent, indices, dim, keepdim):
+            return F.take_along(tangent, indices, dim, keepdim)
 
+        samples = _distinct_samples
 
-@operator(module=None, name="min", node="MinBackward0", **with_indices)
-class min_dim:
-    """The smallest elements along one dimension and where they are."""
-
-    def canonical(input, dim, keepdim):
-        return one_dim(dim, input.ndim), bool(keepdim)
-
-    def forward(xp, input: Array, dim: int, keepdim: bool):
-        return _chosen(xp, "min", input, dim, keepdim)
-
-    def vjp_input(F, grad, indices, input_shape, dim, keepdim):
-        return F.place_along(grad, indices, input_shape, dim, keepdim)
-
-    samples = _distinct_samples
+    kernel.__doc__ = _chosen_kernel.__doc__
+    return operator(module=None, name=name, node=f"{name.capitalize()}Backward0", **with_indices)(kernel)
 
 
-def _all_of(name: str, ufunc, input: np.ndarray):
-    require_kind(f"{name}_cpu", input, "fib")
-    if not input.size:
-        raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-            "reduction dim with the 'dim' argument."
-        )
-    return ufunc.reduce(input, axis=None)
+def _whole_kernel(name: str, ufunc):
+    """The largest or smallest element of all; equal ones share the gradient."""
+
+    class kernel:
+        def forward(xp, input: Array):
+            require_kind(f"{name}_cpu", input, "fib")
+            if not input.size:
+                raise RuntimeError(f"{name}(): {NO_DIM}")
+            return ufunc.reduce(input, axis=None)
+
+        def vjp_input(F, grad, input, result):
+            return F.spread_ties(grad, input, result, tuple(range(input.ndim)), False)
+
+        def jvp_input(F, tangent, input, result):
+            return F.gather_ties(tangent, input, result, tuple(range(input.ndim)), False)
+
+        def batch(F, input):
+            over = F.amax if name == "max" else F.amin
+            return over(input, tuple(range(1, input.ndim)), False) if input.ndim > 1 else F.clone(input)
+
+        def samples(make):
+            yield (make.distinct(3, 4),), {}
+            yield (make(),), {}
+
+    kernel.__doc__ = _whole_kernel.__doc__
+    return operator(module=None, exact=True, name=f"{name}_all", node=f"{name.capitalize()}Backward1")(kernel)
 
 
-@operator(module=None, exact=True, node="MaxBackward1")
-class max_all:
-    """The largest element."""
-
-    def forward(xp, input: Array):
-        return _all_of("max", xp.maximum, input)
-
-    def vjp_input(F, grad, input, result):
-        return F.spread_ties(grad, input, result, tuple(range(input.ndim)), False)
-
-    def samples(make):
-        yield (make.distinct(3, 4),), {}
-
-
-@operator(module=None, exact=True, node="MinBackward1")
-class min_all:
-    """The smallest element."""
-
-    def forward(xp, input: Array):
-        return _all_of("min", xp.minimum, input)
-
-    def vjp_input(F, grad, input, result):
-        return F.spread_ties(grad, input, result, tuple(range(input.ndim)), False)
-
-    def samples(make):
-        yield (make.distinct(3, 4),), {}
+max_dim, min_dim = _chosen_kernel("max"), _chosen_kernel("min")
+max_all, min_all = _whole_kernel("max", np.maximum), _whole_kernel("min", np.minimum)
 
 
 def _three_ways(name, input, dim, keepdim, out, over_all, along, pairwise):
@@ -343,40 +335,35 @@ def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keep
 # --- where the extremes are ------------------------------------------------------------------------------------------
 
 
-def _where_extreme(xp, name: str, input: np.ndarray, dim: int | None, keepdim: bool):
-    require_kind(f"{name}_cpu", input, "fi")
-    if dim is None and not input.size:
-        raise IndexError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-            "reduction dim with the 'dim' argument."
-        )
-    if not input.ndim:
-        return xp.zeros((), np.int64)
-    if dim is not None:
-        require_elements(name, input, (dim,))
-    return (input.argmax if name == "argmax" else input.argmin)(axis=dim, keepdims=keepdim)
+def _where_kernel(name: str):
+    """Where the largest or smallest element is."""
+
+    class kernel:
+        def canonical(input, dim, keepdim):
+            return None if dim is None else one_dim(dim, input.ndim), bool(keepdim)
+
+        def forward(xp, input: Array, dim: int | None, keepdim: bool):
+            require_kind(f"{name}_cpu", input, "fi")
+            if dim is None and not input.size:
+                raise IndexError(f"{name}(): {NO_DIM}")
+            if not input.ndim:
+                return xp.zeros((), np.int64)
+            if dim is not None:
+                require_elements(name, input, (dim,))
+            return getattr(input, name)(axis=dim, keepdims=keepdim)
+
+        def batch(F, input, dim, keepdim):
+            find = F.argmax if name == "argmax" else F.argmin
+            if dim is not None and input.ndim > 1:
+                return find(input, dim + 1, keepdim)
+            flat = find(F.reshape(input, (input.shape[0], math.prod(input.shape[1:]))), 1, False)
+            return F.view(flat, (input.shape[0], *(1,) * (input.ndim - 1))) if keepdim else flat
+
+    kernel.__doc__ = _where_kernel.__doc__
+    return operator(module=None, exact=True, name=name)(kernel)
 
 
-@operator(module=None, exact=True, name="argmax")
-class argmax_kernel:
-    """Where the largest element is."""
-
-    def canonical(input, dim, keepdim):
-        return None if dim is None else one_dim(dim, input.ndim), bool(keepdim)
-
-    def forward(xp, input: Array, dim: int | None, keepdim: bool):
-        return _where_extreme(xp, "argmax", input, dim, keepdim)
-
-
-@operator(module=None, exact=True, name="argmin")
-class argmin_kernel:
-    """Where the smallest element is."""
-
-    def canonical(input, dim, keepdim):
-        return None if dim is None else one_dim(dim, input.ndim), bool(keepdim)
-
-    def forward(xp, input: Array, dim: int | None, keepdim: bool):
-        return _where_extreme(xp, "argmin", input, dim, keepdim)
+argmax_kernel, argmin_kernel = _where_kernel("argmax"), _where_kernel("argmin")
 
 
 @composite(method=True)

@@ -13,6 +13,7 @@ from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.dims import one_dim
 from pellucid.ops.geometry import sizes_of
 from pellucid.ops.parts import canonical_diagonal, diagonal_view
+from pellucid.ops.scalars import number_in
 
 __all__ = ["diag", "diag_embed", "diagflat", "flip", "fliplr", "flipud", "repeat", "repeat_interleave", "roll", "rot90",
            "tile", "trace", "tril", "triu"]  # fmt: skip
@@ -373,7 +374,7 @@ def fill_diagonal_(self: Tensor, fill_value, wrap: bool = False) -> Tensor:
     if check_inplace(self, False):
         self.masked_fill_(_diagonal_mask(self._array.shape, wrap), fill_value)
         return self
-    np.fill_diagonal(self._array, fill_value, wrap)
+    np.fill_diagonal(self._array, number_in(fill_value, self._array.dtype), wrap)
     written(self, "fill_diagonal_")
     return self
 

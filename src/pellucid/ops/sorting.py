@@ -9,7 +9,9 @@ import math
 
 import numpy as np
 
+from pellucid.autograd.declaration import NARROW
 from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.dtype import promoted
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.kernels import equal_elements
 from pellucid.ops.checks import require_kind
@@ -386,16 +388,20 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
 
     Args:
         sorted_sequence: [N], or [*B, N] with one row for each row of input; sorted along the last dimension.
-        input: a number or tensor; [*B, M] for several rows.
+        input: a number or tensor; [*B, M] for several rows. Both are brought to their common dtype.
         out_int32: return int32 instead of int64.
         right, side: after equal elements ("right") instead of before them.
         sorter: the indices that sort an unsorted `sorted_sequence`.
 
     Raises:
-        RuntimeError: shapes or dtypes do not fit, or sides contradict each other.
+        RuntimeError: shapes do not fit, or sides contradict each other.
+        NotImplementedError: complex numbers.
     """
     rows = sorted_sequence._array
-    value = input._array if isinstance(input, Tensor) else np.asarray(input, rows.dtype)
+    value = input._array if isinstance(input, Tensor) else np.asarray(input)
+    common = promoted([rows, value] if isinstance(input, Tensor) else [rows], [] if isinstance(input, Tensor) else [input])
+    common = np.dtype(np.float32) if common in NARROW else common  # NumPy does not know where bfloat16's NaN goes
+    rows, value = rows.astype(common, copy=False), value.astype(common, copy=False)
     if sorter is not None:
         _check_sorter(sorter, rows)
         rows = np.take_along_axis(rows, sorter._array, -1)
@@ -418,8 +424,7 @@ def _check_sorter(sorter, rows: np.ndarray) -> None:
 
 
 def _check_search(name: str, rows: np.ndarray, value: np.ndarray, is_tensor: bool) -> None:
-    if rows.dtype.kind in "c":
-        raise RuntimeError(f"torch.{name}(): complex numbers have no order")
+    require_kind(f"{name}_out_cpu", rows, "fi")
     if not rows.ndim:
         raise RuntimeError(f"torch.{name}(): boundaries tensor should have positive dimension, but got 0 dimension")
     if rows.ndim > 1 and not is_tensor:

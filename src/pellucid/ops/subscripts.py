@@ -11,8 +11,11 @@ import warnings
 import numpy as np
 
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.batches import differs
 
-__all__ = ["FULL", "MASKED", "check_mask", "index_array", "index_error", "last_step", "read_index", "split_masks", "to_end"]
+__all__ = [
+    "FULL", "MASKED", "check_mask", "flat_places", "index_array", "index_error", "last_step", "read_index", "split_masks", "to_end",
+]  # fmt: skip
 
 FULL = slice(None)
 MASKED = object()  # stands for the further dimensions of a mask
@@ -107,7 +110,7 @@ def index_array(item):
             UserWarning,
             stacklevel=4,
         )
-        tensor = wrap(tensor._array.astype(np.bool_))
+        tensor = tensor.bool()
     elif dtype.kind not in "ib" or dtype.itemsize == 2 or dtype == np.int8:
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, got {tensor.dtype}")
     return tensor
@@ -153,7 +156,7 @@ def read_index(index, array: np.ndarray) -> tuple[tuple | None, list]:
             parts.append(int(item))
         else:
             tensor = index_array(item)
-            scalar = not tensor._array.ndim and tensor._array.dtype.kind != "b"
+            scalar = not tensor._array.ndim and tensor._array.dtype.kind != "b" and not differs(tensor)
             parts.append(int(tensor._array) if scalar else tensor)
     used = sum([0 if p is None or p is Ellipsis else _span(p) for p in parts])
     if used > array.ndim:
@@ -176,7 +179,6 @@ def _laid_out(parts: list, array: np.ndarray, used: int) -> tuple[tuple | None, 
     seen = False
     for part in parts:
         if part is Ellipsis:
-            filled = [FULL] * (0 if seen else array.ndim - used)
             filled = [FULL] * (array.ndim - used) if not seen else []
             seen = True
             key += filled
@@ -185,6 +187,7 @@ def _laid_out(parts: list, array: np.ndarray, used: int) -> tuple[tuple | None, 
             span = _span(part)
             place = sum([k is not None for k in key])
             if span == 0:  # a bool adds a dimension of size 1 and keeps or drops it
+                _refuse_batch(part)
                 key.append(None)
                 advanced.append(wrap(np.array([bool(part._array)])))
                 continue
@@ -216,7 +219,23 @@ def split_masks(advanced: list) -> list:
         if item is MASKED:
             continue
         if item is not None and item._array.dtype.kind == "b":
+            _refuse_batch(item)
             indices.extend([wrap(i) for i in np.nonzero(item._array)])
         else:
             indices.append(item)
     return indices
+
+
+def flat_places(mask: Tensor) -> Tensor:
+    """Where a mask is true, counted through it as one row."""
+    _refuse_batch(mask)
+    return wrap(np.flatnonzero(mask._array))
+
+
+def _refuse_batch(mask: Tensor) -> None:
+    """RuntimeError for a mask that differs between the examples of a vmap: so would the shape of what it selects."""
+    if differs(mask):
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with "
+            "a boolean mask: it selects a number of elements for each example. Use where(), or do it outside of vmap."
+        )

@@ -243,9 +243,7 @@ class _ByAmount(BasePruningMethod):
         if not isinstance(amount, Real):
             raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
         if amount < 0 or (not isinstance(amount, Integral) and amount > 1):
-            raise ValueError(
-                f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
-            )
+            raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
         self.amount = amount
 
     def _count(self, size: int) -> int:
@@ -253,9 +251,7 @@ class _ByAmount(BasePruningMethod):
         if not isinstance(self.amount, Integral):
             return round(self.amount * size)
         if self.amount > size:
-            raise ValueError(
-                f"amount={self.amount} should be smaller than the number of parameters to prune={size}"
-            )
+            raise ValueError(f"amount={self.amount} should be smaller than the number of parameters to prune={size}")
         return int(self.amount)
 
 

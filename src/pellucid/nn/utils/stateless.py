@@ -87,7 +87,10 @@ def _exchange(module: Module, name: str, tensor):
 
 def _own(module: Module) -> dict[str, Tensor]:
     """All parameters and buffers, also under further names."""
-    return {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
+    return {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
 
 
 def _spread(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:

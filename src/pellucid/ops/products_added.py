@@ -1,0 +1,194 @@
+"""Products added to a tensor, both scaled: addmm, addmv, addr, addbmm, baddbmm. The products themselves are in products.py."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pellucid.autograd.operator import Array, operator
+from pellucid.ops.checks import check_integral_scale, check_rank, same_dtype, scalar_name, times
+from pellucid.ops.products import check_batches, check_mv, inner_sizes, no_bools, sum_to_shape
+from pellucid.ops.scalars import number_in
+
+__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]
+
+
+def _added(xp, input, product, beta, alpha):
+    """beta * input + alpha * product; the input does not count if beta is 0, whatever it holds."""
+    if alpha != 1:
+        product = product * number_in(alpha, product.dtype)
+    if beta == 0:
+        return product
+    return xp.add(product, input if beta == 1 else input * number_in(beta, input.dtype))
+
+
+def _check_added(input, shape: tuple, product_dtype, names: str) -> None:
+    if input.dtype != product_dtype.dtype:
+        raise RuntimeError(f"{names} must have the same dtype, but got {scalar_name(input)} and {scalar_name(product_dtype)}")
+    if input.ndim > len(shape):
+        raise RuntimeError(
+            f"expand: the number of sizes provided ({len(shape)}) must be greater or equal to the number of dimensions in the "
+            f"tensor ({input.ndim}): input has shape {list(input.shape)}, the product {list(shape)}"
+        )
+    for back in range(1, input.ndim + 1):
+        if input.shape[-back] not in (1, shape[-back]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[-back]}) must match the existing size ({input.shape[-back]}) at "
+                f"non-singleton dimension {len(shape) - back}.  Target sizes: {list(shape)}.  Tensor sizes: {list(input.shape)}"
+            )
+
+
+def _scaled(value, factor):
+    return value if factor == 1 else value * factor
+
+
+def _of_addend(F, grad, input_shape, beta):
+    return _scaled(sum_to_shape(F, grad, input_shape), beta)
+
+
+@operator(method=True, inplace=True, exact=True)
+class addmm:
+    """Matrix product added to a tensor: beta * input + alpha * mat1 @ mat2.
+
+    input: broadcastable to [m, n], mat1: [m, k], mat2: [k, n], of one dtype. Returns [m, n]. `input` is ignored if beta is 0.
+    Raises: RuntimeError for other ranks, sizes that do not fit, or different dtypes.
+    """
+
+    def forward(xp, input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
+        check_rank(mat1, 2, "mat1 must be a matrix")
+        check_rank(mat2, 2, "mat2 must be a matrix")
+        inner_sizes(mat1, mat2)
+        same_dtype(mat1, mat2, "mat1 and mat2 must have the same dtype, but got {a} and {b}")
+        _check_added(input, (mat1.shape[0], mat2.shape[1]), mat2, "self and mat2")
+        no_bools(mat1)
+        return _added(xp, input, xp.matmul(mat1, mat2), beta, alpha)
+
+    vjp_input = _of_addend
+
+    def vjp_mat1(F, grad, mat2, alpha):
+        return _scaled(F.mm(grad, F.transpose(mat2, 0, 1)), alpha)
+
+    def vjp_mat2(F, grad, mat1, alpha):
+        return _scaled(F.mm(F.transpose(mat1, 0, 1), grad), alpha)
+
+    def samples(make):
+        yield (make(2, 4), make(2, 3), make(3, 4)), {"beta": 0.5, "alpha": 2}
+        yield (make(4), make(2, 3), make(3, 4)), {}
+
+
+@operator(method=True, inplace=True, exact=True)
+class addmv:
+    """Matrix times vector added to a tensor: beta * input + alpha * mat @ vec.
+
+    input: broadcastable to [m], mat: [m, k], vec: [k], of one dtype. Returns [m]. `input` is ignored if beta is 0.
+    Raises: RuntimeError for other ranks, sizes that do not fit, or different dtypes.
+    """
+
+    def forward(xp, input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
+        check_mv(mat, vec)
+        if input.shape not in ((), (1,), (mat.shape[0],)):
+            raise RuntimeError(f"size mismatch, got input ({times(input.shape)}), mat ({times(mat.shape)}), vec ({vec.shape[0]})")
+        same_dtype(mat, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
+        same_dtype(input, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
+        return _added(xp, input, xp.matmul(mat, vec), beta, alpha)
+
+    vjp_input = _of_addend
+
+    def vjp_mat(F, grad, vec, alpha):
+        return _scaled(F.unsqueeze(grad, 1) * vec, alpha)
+
+    def vjp_vec(F, grad, mat, alpha):
+        return _scaled(F.mv(F.transpose(mat, 0, 1), grad), alpha)
+
+    def samples(make):
+        yield (make(2), make(2, 3), make(3)), {"beta": 0.5, "alpha": 2}
+
+
+@operator(method=True, inplace=True, exact=True)
+class addr:
+    """Outer product added to a tensor: beta * input + alpha * outer(vec1, vec2).
+
+    input: broadcastable to [m, n], vec1: [m], vec2: [n]. Returns [m, n]. `input` is ignored if beta is 0.
+    Raises: RuntimeError for other ranks or sizes that do not fit.
+    """
+
+    def forward(xp, input: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1):
+        for name, vector in (("vec1", vec1), ("vec2", vec2)):
+            if vector.ndim != 1:
+                raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")
+        check_integral_scale(input, beta=beta, alpha=alpha)
+        _check_added(input, (vec1.size, vec2.size), vec1, "self and vec1")
+        if input.dtype == np.bool_:
+            made = xp.outer(vec1, vec2)
+            return made if not beta else made | input
+        return _added(xp, input, xp.outer(vec1, vec2), beta, alpha)
+
+    vjp_input = _of_addend
+
+    def vjp_vec1(F, grad, vec2, alpha):
+        return _scaled(F.mv(grad, vec2), alpha)
+
+    def vjp_vec2(F, grad, vec1, alpha):
+        return _scaled(F.mv(F.transpose(grad, 0, 1), vec1), alpha)
+
+    def samples(make):
+        yield (make(2, 3), make(2), make(3)), {"beta": 0.5, "alpha": 2}
+
+
+@operator(method=True, inplace=True, exact=True)
+class addbmm:
+    """Sum of a batch of matrix products added to a tensor: beta * input + alpha * sum_b batch1[b] @ batch2[b].
+
+    input: broadcastable to [m, n], batch1: [b, m, k], batch2: [b, k, n], of one dtype. Returns [m, n].
+    Raises: RuntimeError for other ranks, sizes that do not fit, or different dtypes.
+    """
+
+    def forward(xp, input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
+        check_rank(batch1, 3, "batch1 must be a 3D tensor")
+        check_rank(batch2, 3, "batch2 must be a 3D tensor")
+        if batch1.shape[0] != batch2.shape[0]:
+            raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}")
+        if batch1.shape[2] != batch2.shape[1]:
+            raise RuntimeError(f"Incompatible matrix sizes for bmm ({times(batch1.shape[1:])} and {times(batch2.shape[1:])})")
+        _check_added(input, (batch1.shape[1], batch2.shape[2]), batch2, "self and batch2")
+        wide = batch1.transpose(1, 0, 2).reshape(batch1.shape[1], -1 if batch1.size else batch1.shape[0] * batch1.shape[2])
+        no_bools(batch1)
+        return _added(xp, input, xp.matmul(wide, batch2.reshape(-1, batch2.shape[2]) if batch2.size else xp.zeros(
+            (wide.shape[1], batch2.shape[2]), batch2.dtype)), beta, alpha)  # fmt: skip
+
+    vjp_input = _of_addend
+
+    def vjp_batch1(F, grad, batch2, alpha):
+        return _scaled(F.matmul(grad, F.transpose(batch2, 1, 2)), alpha)
+
+    def vjp_batch2(F, grad, batch1, alpha):
+        return _scaled(F.matmul(F.transpose(batch1, 1, 2), grad), alpha)
+
+    def samples(make):
+        yield (make(2, 4), make(5, 2, 3), make(5, 3, 4)), {"beta": 0.5, "alpha": 2}
+
+
+@operator(method=True, inplace=True, exact=True)
+class baddbmm:
+    """Batch of matrix products added to a tensor: beta * input + alpha * batch1 @ batch2.
+
+    input: broadcastable to [b, m, n], batch1: [b, m, k], batch2: [b, k, n], of one dtype. Returns [b, m, n].
+    Raises: RuntimeError for other ranks, sizes that do not fit, or different dtypes.
+    """
+
+    def forward(xp, input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
+        check_batches(batch1, batch2)
+        shape = (batch1.shape[0], batch1.shape[1], batch2.shape[2])
+        _check_added(input, shape, batch2, "self and batch2")
+        no_bools(batch1)
+        return _added(xp, input, xp.matmul(batch1, batch2), beta, alpha)
+
+    vjp_input = _of_addend
+
+    def vjp_batch1(F, grad, batch2, alpha):
+        return _scaled(F.bmm(grad, F.transpose(batch2, 1, 2)), alpha)
+
+    def vjp_batch2(F, grad, batch1, alpha):
+        return _scaled(F.bmm(F.transpose(batch1, 1, 2), grad), alpha)
+
+    def samples(make):
+        yield (make(2, 1), make(5, 2, 3), make(5, 3, 4)), {"beta": 0.5, "alpha": 2}
