@@ -92,6 +92,18 @@ def test_a_tangent_is_freed_with_its_dual():
         assert freed()
 
 
+def test_tangents_end_with_the_level_however_many_there_were():
+    with dual_level():
+        d = dual()
+        kept = [d * n for n in range(3)]
+        for n in range(3000):
+            last = d * n
+        kept += [last, d]
+        assert all(tangent(t) is not None for t in kept)
+    with dual_level():
+        assert [tangent(t) for t in kept] == [None] * 5
+
+
 def test_a_graph_may_outlive_the_level():
     x = leaf([0.5, 1.0])
     with dual_level():

@@ -200,6 +200,22 @@ def test_names_come_from_variables_containers_objects_and_modules():
     ]  # fmt: skip
 
 
+def test_parameters_go_by_their_module_and_not_by_a_loop_variable():
+    net = nn.Sequential(nn.Linear(2, 1, bias=False))
+    for p in net.parameters():
+        y = p * 2
+    assert [node.label for node in graph.of(y).leaves] == ["net.0.weight"]
+
+
+def test_names_come_from_the_closures_of_functions():
+    def make():
+        inner = leaf(2)
+        return lambda: graph.of(inner * 2)
+
+    function = make()
+    assert [node.label for node in function().leaves] == ["inner"]
+
+
 def test_names_come_from_the_frames_further_out_too():
     outer = leaf(2)
 

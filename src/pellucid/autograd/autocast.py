@@ -67,10 +67,19 @@ class _Caster:
         policy = OPERATORS.get(op.name)
         return values if policy is None else self.cast(tuple(values), self.target(policy, values))
 
+    def low(self, function, *args):
+        """Call a function that a list names as a whole in the block's type: all of it runs in that."""
+        return self.call(Policy.LOW, function, args, {})
+
+    def lowered(self, value: Any) -> Any:
+        """A tensor in the block's type."""
+        return self.cast(value, self.low)
+
     def call(self, policy: Policy, function, args: tuple, kwargs: dict):
         """Call a function composed of operators with operands in the types of its policy, which its operators keep."""
-        dtype = self.target(policy, (args, tuple(kwargs.values())))
-        args, kwargs = self.cast(args, dtype), {name: self.cast(value, dtype) for name, value in kwargs.items()}
+        if policy is not Policy.GIVEN:
+            dtype = self.target(policy, (args, tuple(kwargs.values())))
+            args, kwargs = self.cast(args, dtype), {name: self.cast(value, dtype) for name, value in kwargs.items()}
         modes.autocast = None
         try:
             return function(*args, **kwargs)

@@ -205,9 +205,42 @@ class BatchLevel(Level):
             for p, v in zip(op.parameters, bound, strict=True)
         ]
 
+    def draws_apart(self, batched: bool = False) -> bool:
+        """Whether a random operation draws numbers for each example; otherwise it draws once, for all of them.
+
+        Args:
+            batched: whether what it draws depends on an operand that differs between the examples.
+
+        Raises:
+            RuntimeError: this vmap allows no random operations, or was asked for the same numbers although operands differ.
+        """
+        if self.randomness == "error":
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Say with vmap(..., randomness='different') that "
+                "each example has numbers of its own, with randomness='same' that all have the same, or draw outside of vmap."
+            )
+        if batched and self.randomness == "same":
+            raise RuntimeError(
+                "Vmap does not currently support same randomness with a batched tensor input: what is drawn depends on it. Use "
+                "randomness='different', or draw from a distribution that does not depend on the example."
+            )
+        return self.randomness == "different"
+
+    def _to_draw_from(self, op: Operator, bound) -> list:
+        """The operands of a random operator: with a batch each where it is to draw for each example."""
+        differ = [self._mine(v) and v._batched for v in bound]
+        if not self.draws_apart(any(differ)):
+            return bound
+        return [
+            v if d or p.kind == "attribute" else v + batch_of(F.zeros_as(with_batch(lifted(v, self), self.size)), self)
+            for p, v, d in zip(op.parameters, bound, differ, strict=True)
+        ]
+
     def call(self, op: Operator, values, out):
         """An operator on operands of which some may stand for an example."""
         bound = op.bind(values)
+        if "generator" in op.attributes:
+            bound = self._to_draw_from(op, bound)
         if not self._mine(bound):
             with below(self):
                 return general(op, bound, out)

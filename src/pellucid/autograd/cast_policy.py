@@ -23,6 +23,7 @@ class Policy(Enum):
     LOW = 0  # the block's type
     FULL = 1  # float32
     WIDEST = 2  # float32 if an operand has it, else the block's type
+    GIVEN = 3  # in the types it is given, though some of its operators are on a list
 
 
 _OPERATORS = {
@@ -52,9 +53,10 @@ FUNCTIONS = {
             binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy ctc_loss
             fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d
             fractional_max_pool3d_with_indices hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss
-            max_pool3d max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d mse_loss multi_margin_loss
+            max_pool3d max_unpool1d max_unpool2d max_unpool3d mse_loss multi_margin_loss
             multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss""",
     },
+    Policy.GIVEN: {"torch": "bilinear", "nn.functional": "bilinear max_pool3d_with_indices"},
 }
 
 _guarded: set[int] = set()
@@ -80,7 +82,10 @@ def _guard(function, policy: Policy) -> None:
 
     def call(args: tuple, kwargs: dict) -> Any:
         autocast = modes.autocast
-        return plain(*args, **kwargs) if autocast is None else autocast.call(policy, plain, args, kwargs)
+        if autocast is None:
+            return plain(*args, **kwargs)
+        indices = kwargs.get("return_indices") and function.__name__ == "max_pool3d"  # another function in PyTorch
+        return autocast.call(Policy.GIVEN if indices else policy, plain, args, kwargs)
 
     function.__code__ = _forwarding(function.__code__.co_freevars)
     function.__defaults__, function.__kwdefaults__ = None, {"_call": call}

@@ -93,7 +93,7 @@ Arrays = Indices = list  # a list of either
 
 KINDS = {"Array": "array", "Index": "index", "Arrays": "arrays", "Indices": "indices"}
 RESERVED = {"F", "xp", "grad", "tangent", "tangents", "result", "needs", "batched"}  # for formulas
-RESERVED |= {"c", "d", "e", "f", "r", "road", "s"}  # for the code that is written for an operator
+RESERVED |= {"c", "d", "e", "f", "forward", "r", "road", "s"}  # for the code that is written for an operator
 MISSING = inspect.Parameter.empty
 
 

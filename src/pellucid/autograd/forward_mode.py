@@ -81,6 +81,7 @@ class DualLevel(Level):
 
     def __init__(self):
         self.carriers: list[weakref.ref] = []
+        self.sweep_at = 1000  # so many carriers are looked through for dead ones
 
     def tangent(self, tensor) -> Tensor | None:
         """The tangent of an operand at this level. A view without one of its own has a view of its base's."""
@@ -111,6 +112,9 @@ class DualLevel(Level):
 
     def watch(self, tensor: Tensor) -> None:
         """Remember a tensor that has a tangent."""
+        if len(self.carriers) >= self.sweep_at:
+            self.carriers = [reference for reference in self.carriers if reference() is not None]
+            self.sweep_at = max(1000, 2 * len(self.carriers))
         self.carriers.append(weakref.ref(tensor))
 
     def write(self, tensor: Tensor, tangent: Tensor) -> None:

@@ -145,7 +145,7 @@ _rule("0: moves, selects, converts or fills", lambda call: (0, 0), """
     reflect_pad2d reflect_pad3d repeat repeated_padding replicate_pad1d replicate_pad2d replicate_pad3d reshape
     reshape_copy reshape_to restride roll scatter_src scatter_value select single_zeros slice split split_with_sizes squeeze squeeze_one
     squeeze_some stack t take take_along _to_copy transpose tril triu unbind unfold unsafe_split unsafe_split_with_sizes
-    unsqueeze coordinates copied_beside counted upper_triangle view view_as_complex view_as_real view_dtype where zero zeros_as
+    unsqueeze comes_last coordinates copied_beside counted upper_triangle view view_as_complex view_as_real view_dtype where zero zeros_as
 """)  # fmt: skip
 _rule("0: draws random numbers", lambda call: (0, 0), "bernoulli normal poisson")
 
@@ -155,7 +155,7 @@ _each(1, "one operation or comparison", """
     isclose isfinite isinf isnan isneginf isposinf isreal le lt maximum minimum mul nan_as_zero nan_to_num ne neg nextafter
     pass_above rad2deg reciprocal relu rmul round sgn sign signbit threshold_kernel times_power_of_two true_divide trunc
     bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor gcd lcm
-    logical_and logical_not logical_or logical_xor share pair_differences scaled_pairs frexp
+    logical_and logical_not logical_or logical_xor share pair_differences scaled_pairs frexp ldexp
 """)  # fmt: skip
 _rule("1 per element, 2 with a factor alpha", scaled_sum, "add radd sub rsub")
 _each(1, "one evaluation of the function", """
@@ -199,7 +199,7 @@ _of_input(1, "adds each element to its place", """
 _of_input(3, "a comparison, a count and a division each", "gather_ties spread_ties embedding_shares")
 _of_input(5, "five operations each", "logcumsumexp logcumsumexp_back logcumsumexp_forth")
 _of_input(3, "two products and a sum each", "cumprod_back")
-_rule("1 per element added", lambda call: (0, call["src"].size), "scatter_add scatter_reduce index_reduce")
+_rule("1 per element added", lambda call: (0, call["src"].size), "scatter_add scatter_reduce index_reduce scatter_factors")
 _rule("1 per element added", lambda call: (0, call["source"].size), "index_add")
 _rule("1 per element of the operand and 1 per result", lambda call: (0, call.input.size + call.out.size), "mean_all mean_dim")
 _rule("4 per element of the operand (sum, difference, square, sum), 2 per result", var, "var std var_mean std_mean")

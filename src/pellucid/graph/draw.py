@@ -132,13 +132,13 @@ def _shape(tensor: Tensor) -> str:
     return f"[{', '.join(map(str, tensor.shape))}]" if tensor.dim() else "scalar"
 
 
-def _text_width(text: str, size: float) -> float:
+def text_width(text: str, size: float) -> float:
     cells = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
     return cells * CHARACTER * size
 
 
 def _width(box: Box) -> float:
-    return max(_text_width(box.title, FONT), _text_width(box.note, NOTE_FONT)) + 2 * PADDING
+    return max(text_width(box.title, FONT), text_width(box.note, NOTE_FONT)) + 2 * PADDING
 
 
 def _picture(

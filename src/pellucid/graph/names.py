@@ -24,13 +24,15 @@ MOST_ITEMS = 500  # of a container or an instance; longer ones are data
 
 
 class Names:
-    """What names were found. The first that is found for a thing is kept: nearest frame, plain variables first."""
+    """What names were found. The first that is found for a thing is kept: nearest frame, plain variables first; only
+    that parameters and buffers go by the module they belong to."""
 
     def __init__(self):
         self.tensors: dict[int, str] = {}  # id of a tensor -> name
         self.results: dict[tuple[int, int], Tensor] = {}  # (id of the node that made it, output number) -> tensor
         self.arrays: dict[int, str] = {}  # id of a tensor's array -> name
         self.modules: dict[int, str] = {}  # id of a module -> path from a variable
+        self._owned: set[int] = set()  # ids of parameters and buffers that were found in a module
 
     def add(self, name: str, value: Any) -> None:
         """Note what a variable holds: the thing itself, or what is in it, one level deep."""
@@ -47,7 +49,9 @@ class Names:
         for path, part in module.named_modules():
             self.modules.setdefault(id(part), _joined(name, path))
         for path, tensor in (*module.named_parameters(), *module.named_buffers()):
-            self._add_tensor(_joined(name, path), tensor)
+            if id(tensor) not in self._owned:  # a loop variable that holds a parameter is no name for it
+                self._owned.add(id(tensor))
+                self.tensors[id(tensor)] = self.arrays[id(tensor._array)] = _joined(name, path)
 
     def of_tensor(self, tensor: Tensor) -> str:
         """The name of a tensor, empty if it has none."""

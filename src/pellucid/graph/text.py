@@ -213,7 +213,7 @@ class _Writer:
                 if unit.kind == "module" and not operand.name:
                     continue  # a constant that the module makes itself
                 name = f"{operand.name or operand.kind} {operand.shape}{_broken(edge)}{_slope(edge)}"
-                found[name + _gradient(self.view.graph.nodes[operand.nodes[0]])] = None
+                found[name + _gradient(self.view.graph.nodes[operand.nodes[0]], " (", ")")] = None
             else:
                 computed.append(source)
         if unit.kind == "operation":
@@ -267,7 +267,7 @@ def _slope(edge: Edge) -> str:
     return f" (∂ = {derivative.values:g})" if derivative is not None and derivative.kind == "scalar" else ""
 
 
-def _gradient(node: Node) -> str:
+def _gradient(node: Node, opening: str = "  [", closing: str = "]") -> str:
     """What a backward found at a node."""
     gradient = next((output.gradient for output in node.outputs if output.gradient is not None), None)
     if gradient is None:
@@ -276,4 +276,4 @@ def _gradient(node: Node) -> str:
     notes += [f"{gradient.zeros:.0%} zeros"] if gradient.zeros >= 0.5 else []
     notes += [f"{gradient.nan} NaN"] if gradient.nan else []
     notes += [f"{gradient.inf} infinite"] if gradient.inf else []
-    return f"  [{', '.join(notes)}]"
+    return f"{opening}{', '.join(notes)}{closing}"

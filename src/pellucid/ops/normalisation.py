@@ -278,7 +278,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """
     dims = _check_normalized_shape(input, normalized_shape, weight, bias)
     _require_float(input, "LayerNormKernelImpl")
-    if weight is not None and weight._array.dtype != input._array.dtype:
+    narrow = input._array.dtype.itemsize == 2 and weight is not None and weight._array.dtype == np.float32
+    if weight is not None and weight._array.dtype != input._array.dtype and not narrow:
         raise RuntimeError(f"expected scalar type {scalar_name(input._array)} but found {scalar_name(weight._array)}: layer_norm got "
                            "an input and a weight of two dtypes")  # fmt: skip
     return _normalise(T.normalised, input, weight, bias, dims, eps)
@@ -304,8 +305,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
         eps = float(np.finfo(wide._array.dtype).eps)
     squares = (wide * wide).mean(dims, keepdim=True)
     made = wide * (squares + eps).rsqrt()
-    made = made.to(input.dtype) if made.dtype is not input.dtype else made
-    return made if weight is None else made * weight
+    made = made if weight is None else made * weight
+    return made.to(input.dtype) if made.dtype is not input.dtype else made  # a 16-bit result is rounded once
 
 
 @composite(module="nn.functional", name="group_norm")

@@ -5,13 +5,11 @@ The numbers come from `core/random`, the derivatives from `kernels/implicit_grad
 
 from __future__ import annotations
 
-from pellucid.autograd.operator import Array, composite, operator
+from pellucid.autograd.operator import Array, operator
 from pellucid.core.random.rejection import binomial as draw_binomial
 from pellucid.core.random.rejection import dirichlet, gamma
 from pellucid.kernels.implicit_gradients import beta_gradient, gamma_gradient
 from pellucid.ops.checks import scalar_name
-from pellucid.ops.expansion import broadcast_tensors
-from pellucid.ops.factories import finished
 
 __all__ = ["binomial", "dirichlet_grad", "sample_dirichlet", "standard_gamma", "standard_gamma_grad"]
 
@@ -25,7 +23,7 @@ def _floating(kernel: str, *arrays) -> None:
             )
 
 
-@operator(name="_standard_gamma", node="StandardGammaBackward0", widen=False)
+@operator(name="_standard_gamma", node="StandardGammaBackward0", widen=False, elementwise=True)
 class standard_gamma:
     """Gamma numbers of rate 1, one for each concentration.
 
@@ -40,7 +38,7 @@ class standard_gamma:
         return grad * F._standard_gamma_grad(input, result)
 
 
-@operator(name="_standard_gamma_grad", node="StandardGammaGradBackward0", widen=False)
+@operator(name="_standard_gamma_grad", node="StandardGammaGradBackward0", widen=False, elementwise=True)
 class standard_gamma_grad:
     """How a gamma number moves with its concentration, at a fixed quantile.
 
@@ -60,7 +58,7 @@ class standard_gamma_grad:
         raise NotImplementedError("the derivative for '_standard_gamma_grad: output' is not implemented.")
 
 
-@operator(name="_sample_dirichlet", node="SampleDirichletBackward0", widen=False)
+@operator(name="_sample_dirichlet", node="SampleDirichletBackward0", widen=False, batching="leading")
 class sample_dirichlet:
     """Dirichlet vectors along the last dimension.
 
@@ -78,7 +76,7 @@ class sample_dirichlet:
         return moved * (grad - F.sum_dim(result * grad, (-1,), True))
 
 
-@operator(name="_dirichlet_grad", node="DirichletGradBackward0", widen=False)
+@operator(name="_dirichlet_grad", node="DirichletGradBackward0", widen=False, elementwise=True)
 class dirichlet_grad:
     """How the share x of a Dirichlet vector moves with its concentration, divided by 1 - x.
 
@@ -100,15 +98,14 @@ class dirichlet_grad:
         raise NotImplementedError("the derivative for '_dirichlet_grad: total' is not implemented.")
 
 
-@composite()
-def binomial(count, prob, generator=None):
+@operator(widen=False, elementwise=True)
+class binomial:
     """Binomial numbers: how many of `count` trials succeed, each with probability `prob`.
 
     count, prob: float32 or float64, of one dtype, broadcastable. Returns the common shape. Not differentiable.
-
-    Raises:
-        ValueError: an operand is not of a floating type.
-        RuntimeError: shapes that do not broadcast, two dtypes, or an operand that is not finite.
+    Raises: ValueError for an operand that is not of a floating type; RuntimeError for shapes that do not broadcast, two dtypes,
+    or an operand that is not finite.
     """
-    count, prob = broadcast_tensors(count, prob)
-    return finished(draw_binomial(count._array, prob._array, generator))
+
+    def forward(xp, count: Array, prob: Array, generator=None):
+        return draw_binomial(*xp.broadcast_arrays(count, prob), generator)

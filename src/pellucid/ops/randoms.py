@@ -1,6 +1,7 @@
 """Random tensors: factories, draws with given parameters, and in-place methods; the same numbers as PyTorch for a seed.
 
-The numbers come from `core/random`; here they become tensors.
+The numbers come from `core/random`; here they become tensors. Inside vmap they are drawn for each example or once for all, as
+its `randomness` says: `drawn` and `_fill` ask for it here, `BatchLevel.call` for operators that have a generator.
 """
 
 from __future__ import annotations
@@ -9,32 +10,43 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from pellucid.autograd.batching import batch_level, batch_of
 from pellucid.autograd.operator import PUBLIC, Array, composite, operator
+from pellucid.autograd.transforms import below
 from pellucid.autograd.views import check_inplace, forget_history, written
 from pellucid.core import random as draws
 from pellucid.core.dtype import dtype_of
+from pellucid.core.modes import modes
 from pellucid.core.random import Generator
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.factories import _checked_size, finished, numpy_of
 from pellucid.ops.geometry import sizes_of
 
-__all__ = [
-    "bernoulli",
-    "multinomial",
-    "normal",
-    "poisson",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "randperm",
-]
+__all__ = ["bernoulli", "drawn", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn",
+           "randn_like", "randperm"]  # fmt: skip
 
 Generator.wrap_state = staticmethod(wrap)
 PUBLIC["torch"].update({n: getattr(draws, n) for n in ("Generator", "default_generator", "get_rng_state", "initial_seed",
                                                        "manual_seed", "seed", "set_rng_state")})  # fmt: skip
+
+
+def drawn(draw, shape: tuple, into: np.ndarray | None = None) -> Tensor:
+    """A tensor of random numbers: inside vmap one for each example, the same for all, or an error, as `randomness` says.
+
+    Args:
+        draw: gives an array of numbers of a shape.
+        shape: that of the result.
+        into: an array of that shape to write to, in the order of its memory; inside vmap there is none.
+    """
+    level = batch_level()
+    if level is None:
+        if into is None:
+            return wrap(draw(shape))
+        draws.fill(into, draw)
+        return wrap(into)
+    apart = level.draws_apart()
+    with below(level):
+        return batch_of(drawn(draw, (level.size, *shape)), level) if apart else drawn(draw, shape)
 
 
 # --- factories -------------------------------------------------------------------------------------------------------
@@ -45,7 +57,7 @@ def _sized(name: str, draw, doc: str):
                 pin_memory=False, memory_format=None, names=None):  # fmt: skip
         shape = _checked_size(sizes if size is None else (size,), name)
         kind = numpy_of(dtype, None if out is None or dtype is not None else out._array.dtype)
-        return finished(draw(shape, kind, generator=generator), requires_grad, device, out)
+        return finished(drawn(lambda s: draw(s, kind, generator=generator), shape), requires_grad, device, out)
 
     factory.__name__ = factory.__qualname__ = name
     factory.__doc__ = (
@@ -58,24 +70,19 @@ rand = _sized("rand", draws.uniform, "Numbers uniform in [0, 1).")
 randn = _sized("randn", draws.normal, "Normal numbers of mean 0 and variance 1.")
 
 
+def _drawn_like(input: Tensor, draw, dtype, requires_grad: bool, device) -> Tensor:
+    """Numbers from `draw(shape, kind)` in the shape of a tensor, and of its type unless `dtype` says otherwise."""
+    kind = input._array.dtype if dtype is None else numpy_of(dtype)
+    made = drawn(lambda s: draw(s, kind), input._array.shape, np.empty_like(input._array, kind))
+    return finished(made, requires_grad, device)
+
+
 def _like(name: str, draw, doc: str):
-    def factory(
-        input,
-        *,
-        generator=None,
-        dtype=None,
-        layout=None,
-        device=None,
-        requires_grad=False,
-        pin_memory=False,
-        memory_format=None,
-    ):
+    def factory(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+                memory_format=None):  # fmt: skip
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        kind = input._array.dtype if dtype is None else numpy_of(dtype)
-        made = np.empty_like(input._array, kind)
-        draws.fill(made, lambda shape: draw(shape, kind, generator=generator))
-        return finished(made, requires_grad, device)
+        return _drawn_like(input, lambda s, kind: draw(s, kind, generator=generator), dtype, requires_grad, device)
 
     factory.__name__ = factory.__qualname__ = name
     factory.__doc__ = doc + " In the shape of `input`, and of its element type unless `dtype` says otherwise."
@@ -112,11 +119,9 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
             f"randint(): argument 'size' (position {len(args)}) must be tuple of ints, not {type(args[-1]).__name__}"
         )
     low, high, rest = _range(args, low, high, "randint")
-    size = rest[0] if size is None else size
+    shape = sizes_of((rest[0] if size is None else size,), "randint")
     kind = out._array.dtype if out is not None and dtype is None else numpy_of(dtype, np.dtype(np.int64))
-    return finished(
-        draws.integers(sizes_of((size,), "randint"), low, high, kind, generator), requires_grad, device, out
-    )
+    return finished(drawn(lambda s: draws.integers(s, low, high, kind, generator), shape), requires_grad, device, out)
 
 
 @composite()
@@ -125,40 +130,45 @@ def randint_like(input: Tensor, *args, low=None, high=None, generator=None, dtyp
     """Integers uniform in [low, high), in the shape and type of `input`."""
     if args and high is None:
         low, high = (args[0], args[1]) if len(args) > 1 else (low, args[0])
-    kind = input._array.dtype if dtype is None else numpy_of(dtype)
-    made = np.empty_like(input._array, kind)
-    draws.fill(made, lambda shape: draws.integers(shape, int(low or 0), int(high), kind, generator))
-    return finished(made, requires_grad, device)
+    low, high = int(low or 0), int(high)
+    return _drawn_like(
+        input, lambda s, kind: draws.integers(s, low, high, kind, generator), dtype, requires_grad, device
+    )
 
 
 @composite()
-def randperm(
-    n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
-) -> Tensor:
+def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+             pin_memory=False) -> Tensor:  # fmt: skip
     """The integers 0 to n - 1 in random order, int64 unless `dtype` says otherwise."""
     kind = out._array.dtype if out is not None and dtype is None else numpy_of(dtype, np.dtype(np.int64))
-    return finished(draws.permutation(n, kind, generator), requires_grad, device, out)
+
+    def draw(shape):
+        rows = [draws.permutation(n, kind, generator) for _ in range(int(np.prod(shape[:-1])))]
+        return np.asarray(rows, kind).reshape(shape)
+
+    return finished(drawn(draw, (n,)), requires_grad, device, out)
 
 
 # --- draws with parameters -------------------------------------------------------------------------------------------
+# Their derivatives count as zero, as in PyTorch.
+
+RANDOM = {"elementwise": True, "widen": False}
 
 
-@operator(module=None, name="normal", node="NormalBackward1", broadcast=True, widen=False)
+@operator(**RANDOM, module=None, name="normal", node="NormalBackward1")
 class normal_of:
-    """Normal numbers around given means, with given standard deviations. Their derivative is taken to be 0, as in PyTorch."""
+    """Normal numbers around given means, with given standard deviations."""
 
     def forward(xp, mean: Array, std: Array, *, generator=None):
-        shape = xp.broadcast_shapes(mean.shape, std.shape)
         if mean.dtype.kind == "c" or std.dtype.kind == "c":
             raise RuntimeError("normal expects standard deviation to be non-complex")
         kind = xp.promote_types(mean.dtype, std.dtype) if mean.dtype.kind != "V" else mean.dtype
-        return draws.normal(shape, kind, mean, std, generator)
+        return draws.normal(xp.broadcast_shapes(mean.shape, std.shape), kind, mean, std, generator)
 
     def vjp_mean(F, grad):
         return grad * 0
 
-    def vjp_std(F, grad):
-        return grad * 0
+    vjp_std = vjp_mean
 
 
 @composite()
@@ -171,8 +181,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         if size is not None:
             raise TypeError("normal() received an invalid combination of arguments: with tensors for mean or std, size is not given")
-        given = mean if isinstance(mean, Tensor) else std
-        kind = given._array.dtype
+        kind = (mean if isinstance(mean, Tensor) else std)._array.dtype
         mean, std = [v if isinstance(v, Tensor) else wrap(np.asarray(v, kind)) for v in (mean, std)]
         return normal_of(mean, std, generator=generator, out=out)
     if size is None:
@@ -180,14 +189,18 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
             "normal() received an invalid combination of arguments: with numbers for mean and std, size is needed"
         )
     kind = out._array.dtype if out is not None and dtype is None else numpy_of(dtype)
-    return finished(draws.normal(sizes_of((size,), "normal"), kind, mean, std, generator), requires_grad, device, out)
+    made = drawn(lambda s: draws.normal(s, kind, mean, std, generator), sizes_of((size,), "normal"))
+    return finished(made, requires_grad, device, out)
 
 
-@operator(module=None, name="bernoulli", widen=False)
-class bernoulli_of:
-    """Ones with the given probabilities and zeros. The derivative is taken to be 0."""
+@operator(**RANDOM, method=True)
+class bernoulli:
+    """Ones with probability `input` (or the number p, in the shape of `input`) and zeros.
 
-    def forward(xp, input: Array, *, generator=None, p=None):
+    input: [*S]. Returns [*S] of the same dtype. Raises: RuntimeError for a probability outside [0, 1].
+    """
+
+    def forward(xp, input: Array, p: float | None = None, *, generator=None):
         if p is not None:
             return draws.bernoulli(float(p), input.shape, input.dtype, generator)
         return draws.bernoulli(input, None, input.dtype, generator)
@@ -196,39 +209,31 @@ class bernoulli_of:
         return grad * 0
 
 
-@composite(method=True)
-def bernoulli(input: Tensor, p: float | None = None, *, generator=None, out=None) -> Tensor:
-    """Ones with probability `input` (or the number p, in the shape of `input`) and zeros, in the type of `input`.
+@operator(**RANDOM)
+class poisson:
+    """Poisson numbers, one for each rate. input: [*S]. Returns [*S] of the same dtype; RuntimeError for a negative rate."""
 
-    RuntimeError for a probability outside [0, 1].
-    """
-    return bernoulli_of(input, generator=generator, p=p, out=out)
-
-
-@operator(module=None, name="poisson", widen=False)
-class poisson_of:
-    """Poisson numbers with the given rates. The derivative is taken to be 0."""
-
-    def forward(xp, input: Array, *, generator=None):
+    def forward(xp, input: Array, generator=None):
         return draws.poisson(input, generator)
 
     def vjp_input(F, grad):
         return grad * 0
 
 
-@composite()
-def poisson(input: Tensor, generator=None) -> Tensor:
-    """Poisson numbers, one for each rate, in the type of `input`. RuntimeError for a negative rate."""
-    return poisson_of(input, generator=generator)
+@operator(method=True, widen=False)
+class multinomial:
+    """Indices drawn in proportion to weights.
 
-
-@composite(method=True)
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator=None, out=None) -> Tensor:
-    """Indices drawn in proportion to weights, int64 [num_samples] or [rows, num_samples].
-
-    input: non-negative weights, [categories] or [rows, categories]. RuntimeError for weights that cannot be drawn from.
+    input: non-negative weights, [categories] or [rows, categories]. Returns int64 [num_samples] or [rows, num_samples].
+    Raises: RuntimeError for weights that cannot be drawn from.
     """
-    return finished(draws.multinomial(input._array, num_samples, replacement, generator), out=out)
+
+    def forward(xp, input: Array, num_samples: int, replacement: bool = False, *, generator=None):
+        return draws.multinomial(input, num_samples, replacement, generator)
+
+    def batch(F, input, num_samples, replacement, generator):
+        rows = F.reshape(input, (-1, input.shape[-1]))
+        return F.reshape(F.multinomial(rows, num_samples, replacement, generator=generator), (*input.shape[:-1], num_samples))
 
 
 # --- in-place methods ------------------------------------------------------------------------------------------------
@@ -236,12 +241,25 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 
 def _fill(tensor: Tensor, name: str, draw) -> Tensor:
     """Overwrite a tensor with drawn numbers; gradients do not pass through."""
+    if modes.transforms:
+        return _fill_inside(tensor, draw)
     recorded = check_inplace(tensor, False)
     draws.fill(tensor._array, draw)
     written(tensor, name)
     if recorded:
         forget_history(SimpleNamespace(node_name=f"{name[:-1].title().replace('_', '')}Backward0"), tensor)
     return tensor
+
+
+def _fill_inside(tensor: Tensor, draw) -> Tensor:
+    """`_fill` inside of transforms, which see it as a copy."""
+    level = batch_level()
+    if level is not None and level.draws_apart() and not (tensor._wraps and tensor._level is level and tensor._batched):
+        raise RuntimeError(
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness: all "
+            "examples share the tensor. Make it inside of vmap with zeros_like() of a tensor that differs between them."
+        )
+    return tensor.copy_(drawn(draw, tensor._array.shape))
 
 
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator=None, **bounds) -> Tensor:
@@ -271,6 +289,8 @@ def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, ge
 
 def bernoulli_(self: Tensor, p=0.5, *, generator=None) -> Tensor:
     """Overwrite with ones, with probability p (a number or a tensor), and zeros."""
+    if isinstance(p, Tensor) and modes.transforms:
+        return self.copy_(bernoulli(p.expand(self._array.shape), generator=generator))
     given = p._array if isinstance(p, Tensor) else p
     return _fill(self, "bernoulli_", lambda shape: draws.bernoulli(given, shape, self._array.dtype, generator))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pellucid.core.modes import modes
 from pellucid.nn import functional as F
 from pellucid.ops.joining import cat
 
@@ -35,6 +36,10 @@ class Weights:
     ):
         self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh = weight_ih, weight_hh, bias_ih, bias_hh
         self.weight_hr = weight_hr  # the projection of an LSTM
+
+    def cast(self, autocast) -> Weights:
+        """The same in the low type of an autocast block."""
+        return Weights(*[autocast.lowered(getattr(self, n)) for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")])
 
 
 # --- one step; `gates` is what the input contributes, [batch, gates * hidden] ----------------------------------------
@@ -87,6 +92,8 @@ def layer(
     data: [rows, input]; state: [batch, size] each. Returns the h of every row, [rows, size], and the last states.
     The input's part of the gates is one product for all steps.
     """
+    if modes.autocast is not None and step is lstm_step and weights.weight_hr is None:
+        return modes.autocast.low(layer, step, data, batch_sizes, state, weights.cast(modes.autocast), backward)
     gates = F.linear(data, weights.weight_ih, weights.bias_ih).split(batch_sizes)
     if backward:
         outputs, state = _walk_back(step, gates, batch_sizes, state, weights)
