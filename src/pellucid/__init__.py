@@ -62,6 +62,7 @@ _SUBMODULES = (
     "accelerator",
     "amp",
     "backends",
+    "cpu",
     "cuda",
     "distributed",
     "distributions",
@@ -84,6 +85,7 @@ _SUBMODULES = (
 )
 _ELSEWHERE = {
     "Generator": "pellucid.core.random",
+    "GradScaler": "pellucid.amp",
     "autocast": "pellucid.amp",
     "default_generator": "pellucid.core.random",
     "save": "pellucid.io",
@@ -91,6 +93,21 @@ _ELSEWHERE = {
     "load": "pellucid.io",
     "finfo": "pellucid.core.limits",
     "iinfo": "pellucid.core.limits",
+    "autocast_decrement_nesting": "pellucid.autograd.autocast",
+    "autocast_increment_nesting": "pellucid.autograd.autocast",
+    "clear_autocast_cache": "pellucid.autograd.autocast",
+    "get_autocast_cpu_dtype": "pellucid.amp.older",
+    "get_autocast_dtype": "pellucid.autograd.autocast",
+    "get_autocast_gpu_dtype": "pellucid.amp.older",
+    "is_autocast_cache_enabled": "pellucid.autograd.autocast",
+    "is_autocast_cpu_enabled": "pellucid.amp.older",
+    "is_autocast_enabled": "pellucid.autograd.autocast",
+    "set_autocast_cache_enabled": "pellucid.autograd.autocast",
+    "set_autocast_cpu_dtype": "pellucid.amp.older",
+    "set_autocast_cpu_enabled": "pellucid.amp.older",
+    "set_autocast_dtype": "pellucid.autograd.autocast",
+    "set_autocast_enabled": "pellucid.autograd.autocast",
+    "set_autocast_gpu_dtype": "pellucid.amp.older",
 }
 
 

@@ -372,6 +372,7 @@ def test_the_report_names_both_units_and_the_rules():
     ):  # fmt: skip
         assert phrase in text
     assert "<table>" in graph.cost(net, x)._repr_html_()
+    assert "cost of &lt;lambda&gt;" in graph.cost(lambda: x * 2)._repr_html_()
     assert repr(graph.cost(net, x)).startswith("<cost of net: forward 136 FLOPs (64 MACs), backward ")
 
 

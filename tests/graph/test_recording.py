@@ -1,6 +1,7 @@
 """`graph.record` and `graph.of(model, inputs)`: constants, cuts, modules, gradients, and models that fail half way."""
 
 import gc
+import threading
 import weakref
 
 import pytest
@@ -98,6 +99,21 @@ def test_cuts_are_broken_edges_with_the_reason_and_the_line(function, reason, so
         function(x)
     assert [(cut.reason, cut.site.source) for cut in g.cuts] == [(reason, source)]
     assert g.nodes[g.cuts[0].source].outputs[0].requires_grad
+
+
+def test_a_path_is_cut_once_and_what_follows_is_constant():
+    x = leaf(3)
+    with graph.record() as g:
+        weight = (x * 2).detach().abs()
+        y = weight.exp() * x
+    assert y.requires_grad
+    assert edges(g) == [
+        ("x", "MulBackward0", "gradient", ""),
+        ("MulBackward0", "weight", "cut", "detach"),
+        ("weight", "exp", "constant", ""),
+        ("exp", "y", "constant", ""),
+        ("x", "y", "gradient", ""),
+    ]
 
 
 def test_an_operand_that_has_no_derivative_is_cut_off_by_its_operator():
@@ -406,6 +422,17 @@ def test_a_result_that_nobody_holds_is_freed_during_the_recording():
         reference = weakref.ref((x * 2)._array)
         assert reference() is None
     assert len(g.operations) == 1
+
+
+def test_other_threads_are_not_recorded():
+    x = leaf(2)
+    with graph.record() as g:
+        thread = threading.Thread(target=lambda: Net()(pellucid.ones(2, 4)))
+        thread.start()
+        thread.join()
+        x * 2
+    assert [node.name for node in g.operations] == ["MulBackward0"]
+    assert g.calls == []
 
 
 def test_a_recording_with_a_limit_forgets_the_oldest_and_says_so():

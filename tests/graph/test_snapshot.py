@@ -342,6 +342,16 @@ def test_sixty_doublings_have_2_to_the_60_paths_and_sixty_nodes():
     assert len(g.to_dict()["nodes"]) == 61
 
 
+def test_a_long_chain_of_views_is_walked_without_recursion():
+    x = y = leaf(2, 2)
+    for _ in range(3000):
+        y = y.t()
+    g = graph.of(y)
+    assert len(g.operations) == 3000
+    assert {node.outputs[0].shape for node in g.operations} == {(2, 2)}
+    assert x.grad is None
+
+
 def test_a_hundred_thousand_nodes_are_read_without_recursion_in_linear_time():
     z = x = leaf(1)
     for _ in range(50_000):

@@ -74,6 +74,21 @@ def test_cuts_are_told_with_reason_and_line():
     assert f"\nother (cut by detach, test_text.py:{number}) ← MulBackward0 [2] of x [2]" in g.text()
 
 
+def test_a_cut_branch_says_so_where_it_meets_the_others():
+    x = leaf(2)
+    with graph.record() as g:
+        h = x.exp()
+        y = h * h.detach().abs()
+    assert y.requires_grad
+    assert lines(g) == [
+        "y = MulBackward0 [2]",
+        "├─ input ← h (below)",
+        "└─ other ← abs [2]",
+        f"   input (cut by detach, test_text.py:{g.cuts[0].site.line}) ← h (below)",
+        "← h = ExpBackward0 [2] of x [2]",
+    ]
+
+
 def test_gradients_after_a_backward():
     x = pellucid.tensor([1.0, -1.0], requires_grad=True)
     with graph.record() as g:
@@ -107,6 +122,14 @@ def test_modules_are_collapsed_and_repeated_blocks_folded():
         "← 12 x model.1 ... model.12: Block [5, 4] (3 operations, 20 parameters)",
         "← x = model.0: Linear [5, 4] (1 operation, 16 parameters) of x [5, 3]",
     ]
+
+
+def test_parameters_and_buffers_of_closed_modules_are_not_listed():
+    model, x = nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 2)), pellucid.ones(3, 4)
+    text = graph.of(model, x).text()
+    assert "8 parameters) of x [3, 4]\n" in text
+    assert "model.0.weight" not in text
+    assert "model.0.weight" in graph.of(model, x).text(expand="all")
 
 
 def test_levels_of_modules_are_opened_on_demand():

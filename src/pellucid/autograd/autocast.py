@@ -12,7 +12,7 @@ import warnings
 from typing import Any
 
 from pellucid.autograd.cast_policy import OPERATORS, Policy, guard_functions
-from pellucid.autograd.grad_mode import enable_grad
+from pellucid.autograd.grad_mode import set_grad_enabled
 from pellucid.core.device import device
 from pellucid.core.dtype import bfloat16, float16, float32
 from pellucid.core.dtype import dtype as DType
@@ -57,10 +57,10 @@ _state = _State()
 
 
 class _Caster:
-    """Casts operands while a block is open in this thread. `low`: the block's type."""
+    """Casts operands while a block is open in this thread. `dtype`: the block's type."""
 
-    def __init__(self, low: DType):
-        self.low = low
+    def __init__(self, dtype: DType):
+        self.dtype = dtype
 
     def __call__(self, op, values):
         """The operands of an operator in the types of its policy."""
@@ -73,7 +73,7 @@ class _Caster:
 
     def lowered(self, value: Any) -> Any:
         """A tensor in the block's type."""
-        return self.cast(value, self.low)
+        return self.cast(value, self.dtype)
 
     def call(self, policy: Policy, function, args: tuple, kwargs: dict):
         """Call a function composed of operators with operands in the types of its policy, which its operators keep."""
@@ -89,21 +89,21 @@ class _Caster:
     def target(self, policy: Policy, values) -> DType:
         """The type to cast to."""
         if policy is not Policy.WIDEST:
-            return float32 if policy is Policy.FULL else self.low
+            return float32 if policy is Policy.FULL else self.dtype
         found = {t.dtype for t in _tensors(values) if t.dtype in _CASTABLE}
-        if found - {float32, self.low}:
+        if found - {float32, self.dtype}:
             raise RuntimeError(
-                f"Unexpected floating ScalarType in at::autocast::prioritize: a block of {self.low} joins tensors of that "
+                f"Unexpected floating ScalarType in at::autocast::prioritize: a block of {self.dtype} joins tensors of that "
                 f"type and torch.float32, got {', '.join(sorted(map(str, found)))}"
             )
-        return float32 if float32 in found else self.low
+        return float32 if float32 in found else self.dtype
 
     def cast(self, value: Any, dtype: DType) -> Any:
         """A tensor in a type, and the same inside of lists and tuples; float64 and all else as it is."""
         if isinstance(value, Tensor):
             if value.dtype is dtype or value.dtype not in _CASTABLE:
                 return value
-            return self._kept(value, dtype) if dtype is self.low else value.to(dtype)
+            return self._kept(value, dtype) if dtype is self.dtype else value.to(dtype)
         if value.__class__ is list or value.__class__ is tuple:
             return value.__class__([self.cast(v, dtype) for v in value])
         return value
@@ -115,7 +115,7 @@ class _Caster:
             return tensor.to(dtype)
         key = id(tensor), dtype
         if key not in _state.cache:
-            with enable_grad():
+            with set_grad_enabled(True):
                 _state.cache[key] = tensor, tensor.to(dtype)
         return _state.cache[key][1]
 

@@ -23,7 +23,7 @@ class Policy(Enum):
     LOW = 0  # the block's type
     FULL = 1  # float32
     WIDEST = 2  # float32 if an operand has it, else the block's type
-    GIVEN = 3  # in the types it is given, though some of its operators are on a list
+    GIVEN = 3  # in the types it is given
 
 
 _OPERATORS = {
@@ -56,7 +56,6 @@ FUNCTIONS = {
             max_pool3d max_unpool1d max_unpool2d max_unpool3d mse_loss multi_margin_loss
             multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss""",
     },
-    Policy.GIVEN: {"torch": "bilinear", "nn.functional": "bilinear max_pool3d_with_indices"},
 }
 
 _guarded: set[int] = set()

@@ -1,49 +1,47 @@
-"""`torch.cuda.amp` where there is no GPU: a gradient scaler that scales nothing."""
+"""`torch.cuda.amp`: the older names of `torch.amp` for GPUs. There is none here: they warn and do nothing."""
 
 from __future__ import annotations
 
 import warnings
 
-__all__ = ["GradScaler"]
+from pellucid import amp
+from pellucid.core.dtype import float16
+
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
-class GradScaler:
-    """Passes losses and steps through unchanged: loss scaling is for GPUs, and is disabled without one.
+def _deprecated(name: str, now: str = "('cuda', args...)") -> None:
+    warnings.warn(
+        f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}{now}` instead.",
+        category=FutureWarning,
+        stacklevel=3,
+    )
 
-    Args:
-        enabled: True warns, since there is nothing to enable.
-    """
 
-    def __init__(self, device: str = "cuda", init_scale: float = 65536.0, growth_factor: float = 2.0,
-                 backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True):  # fmt: skip
-        if enabled and device == "cuda":
-            warnings.warn("GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+class autocast(amp.autocast):
+    """`torch.amp.autocast("cuda", ...)`, which does nothing without a GPU."""
 
-    def scale(self, outputs):
-        """The loss itself."""
-        return outputs
+    def __init__(self, enabled: bool = True, dtype=float16, cache_enabled: bool = True):
+        _deprecated("autocast")
+        super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
-    def unscale_(self, optimizer) -> None:
-        """Nothing was scaled."""
 
-    def step(self, optimizer, *args, **kwargs):
-        """Step the optimizer."""
-        return optimizer.step(*args, **kwargs)
+class GradScaler(amp.GradScaler):
+    """`torch.amp.GradScaler("cuda", ...)`, which passes everything through without a GPU."""
 
-    def update(self, new_scale=None) -> None:
-        """No scale to update."""
+    def __init__(self, init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+                 growth_interval: int = 2000, enabled: bool = True):  # fmt: skip
+        _deprecated("GradScaler")
+        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
-    def get_scale(self) -> float:
-        """1.0."""
-        return 1.0
 
-    def is_enabled(self) -> bool:
-        """False."""
-        return False
+def custom_fwd(fwd=None, *, cast_inputs=None):
+    """`torch.amp.custom_fwd(..., device_type="cuda")`."""
+    _deprecated("custom_fwd", now="(args..., device_type='cuda')")
+    return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
-    def state_dict(self) -> dict:
-        """Nothing to save."""
-        return {}
 
-    def load_state_dict(self, state_dict: dict) -> None:
-        """Nothing to load."""
+def custom_bwd(bwd=None):
+    """`torch.amp.custom_bwd(..., device_type="cuda")`."""
+    _deprecated("custom_bwd", now="(args..., device_type='cuda')")
+    return amp.custom_bwd(bwd, device_type="cuda")

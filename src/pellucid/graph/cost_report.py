@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 
 from pellucid.graph.cost_rules import rule_text
 from pellucid.graph.snapshot import Graph, Node
@@ -122,7 +123,7 @@ class Cost:
         tables = [html_table(*self._totals())]
         tables += [html_table(*self._module_rows(2), left=2)] if self.modules else []
         tables.append(html_table(*self._operator_rows(), last_left=True))
-        return f"<p><b>cost of {self.title}</b></p>" + "".join(tables) + "<p>" + "<br>".join(self._notes()) + "</p>"
+        return f"<p><b>cost of {escape(self.title)}</b></p>{''.join(tables)}<p>{'<br>'.join(self._notes())}</p>"
 
     def _totals(self) -> tuple[list[str], list[list[str]]]:
         rows = [("forward", self.forward), ("backward", self.backward), ("forward and backward", self.total)]

@@ -141,13 +141,13 @@ _rule("0: moves, selects, converts or fills", lambda call: (0, 0), """
     fill_tensor flip gather grid_elements grid_gather im2col imag_copy imag_part imaginary_of index index_at index_copy
     index_fill_number index_put index_select index_zero into_corner isin kept_slices masked_fill masked_fill_tensor
     masked_place masked_scatter masked_scatter_backward masked_select masked_select_backward _image_gather
-    _max_pool_picked narrow numbered permute pixel_shuffle pixel_unshuffle place_along real_copy real_part reflect_pad1d
+    _max_pool_picked narrow numbered permute pixel_shuffle pixel_unshuffle place_along real_copy real_part repeated_places reflect_pad1d
     reflect_pad2d reflect_pad3d repeat repeated_padding replicate_pad1d replicate_pad2d replicate_pad3d reshape
     reshape_copy reshape_to restride roll scatter_src scatter_value select single_zeros slice split split_with_sizes squeeze squeeze_one
     squeeze_some stack t take take_along _to_copy transpose tril triu unbind unfold unsafe_split unsafe_split_with_sizes
     unsqueeze comes_last coordinates copied_beside counted upper_triangle view view_as_complex view_as_real view_dtype where zero zeros_as
 """)  # fmt: skip
-_rule("0: draws random numbers", lambda call: (0, 0), "bernoulli normal poisson")
+_rule("0: draws random numbers", lambda call: (0, 0), "bernoulli multinomial normal poisson")
 
 # --- element by element
 _each(1, "one operation or comparison", """

@@ -133,6 +133,7 @@ def _shape(tensor: Tensor) -> str:
 
 
 def text_width(text: str, size: float) -> float:
+    """The width of a text in a monospaced face of a size; characters of East Asian scripts are two cells wide."""
     cells = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
     return cells * CHARACTER * size
 
@@ -161,7 +162,7 @@ def _picture(
     for number, (edge, lanes) in enumerate(zip(edges, layout.lanes, strict=True)):
         spans = _spans(layout.places[edge.source], layout.places[edge.target], lanes, edge.port, ports[edge.target])
         style = ' stroke="#c62828" stroke-dasharray="5 4"' if number in broken else ""
-        parts.append(f'<path d="{_path(spans, flip)}"{style} marker-end="url(#arrow)"/>')
+        parts.append(f'<path d="{path_of(spans, flip)}"{style} marker-end="url(#arrow)"/>')
     parts.append("</g>")
     parts.extend(_box(box, place, flip) for box, place in zip(boxes, layout.places, strict=True))
     return "\n".join([*parts, "</g>", "</svg>", ""])
@@ -182,13 +183,18 @@ def _spans(source: Place, target: Place, lanes: list[Span], port: int, ports: in
     return [Span(leave, leave, source.middle), *lanes, Span(enter - 5, enter - 1, at)]
 
 
-def _path(spans: list[Span], flip: bool) -> str:
-    """An SVG path along `spans`, joined by curves that leave and arrive along the main axis."""
+def path_of(spans: list[Span], flip: bool) -> str:
+    """An SVG path along `spans`, joined by curves that leave and arrive along the main axis.
+
+    flip: whether the main axis runs down, otherwise to the right.
+    """
 
     def point(main: float, cross: float) -> str:
         return f"{cross:.1f},{main:.1f}" if flip else f"{main:.1f},{cross:.1f}"
 
     steps = [f"M{point(spans[0].start, spans[0].middle)}"]
+    if spans[0].end > spans[0].start:
+        steps.append(f"L{point(spans[0].end, spans[0].middle)}")
     for span, following in pairwise(spans):
         half = (span.end + following.start) / 2
         curve = (point(half, span.middle), point(half, following.middle), point(following.start, following.middle))

@@ -65,7 +65,7 @@ class Rect(NamedTuple):
 class Line(NamedTuple):
     """A drawn line: its straight stretches, and the arrows it is a piece of.
 
-    head: whether it ends at a box that is not opened. part: "before" or "after" a label, else "".
+    head: whether it ends at a box that is not opened. part: "before" or "after" the label of its arrows, else "".
     """
 
     spans: list[Span]
@@ -77,10 +77,11 @@ class Line(NamedTuple):
 @dataclass
 class Nested:
     """The result. `places[i]` are the rectangles of box i, several for a source drawn several times; `labels[k]` is that
-    of arrow k's label."""
+    of arrow k's label; `heads[i]` is where the heading of opened box i begins, along the cross axis."""
 
     places: list[list[Rect]]
     labels: list[Rect | None]
+    heads: dict[int, float]
     lines: list[Line]
     length: float
     width: float
@@ -123,13 +124,15 @@ class _Level:
 
 @dataclass
 class _Solved:
-    """A level laid out, in coordinates of its own. doors: where each port is on the border, along the cross axis."""
+    """A level laid out, in coordinates of its own. doors: where each port is on the border, along the cross axis. head:
+    where the heading begins."""
 
     length: float
     width: float
     rects: list[tuple[_Thing, Rect]]
     lines: list[Line]
     doors: dict[int, float]
+    head: float = PADDING
 
 
 def lay_out_nested(
@@ -155,7 +158,8 @@ def lay_out_nested(
 
 def _gathered(levels: _Levels, solved: dict[int | None, _Solved]) -> Nested:
     """All levels in the coordinates of the outermost."""
-    made = Nested([[] for _ in levels.boxes], [None] * len(levels.arrows), [], solved[None].length, solved[None].width)
+    outermost = solved[None]
+    made = Nested([[] for _ in levels.boxes], [None] * len(levels.arrows), {}, [], outermost.length, outermost.width)
     stack: list[tuple[int | None, float, float]] = [(None, 0.0, 0.0)]
     while stack:
         level, main, cross = stack.pop()
@@ -166,6 +170,7 @@ def _gathered(levels: _Levels, solved: dict[int | None, _Solved]) -> Nested:
             else:
                 made.places[thing.number].append(placed)
                 if levels.boxes[thing.number].opened:
+                    made.heads[thing.number] = placed.cross + solved[thing.number].head
                     stack.append((thing.number, placed.main, placed.cross))
         made.lines.extend(_moved(solved[level].lines, main, cross))
     return made
@@ -197,7 +202,8 @@ class _Levels:
         at, leave = _Thing("box", arrow.source), None
         for frame in left:
             port = self._port(frame, "out", number)
-            self._tie(frame, _Tie(at, _Thing("port", port), leave, None, 0, [number]), arrow.track)
+            tie = _Tie(at, _Thing("port", port), leave, None, 0, [number], self.part(number, "before"))
+            self._tie(frame, tie, arrow.track)
             at, leave = _Thing("box", frame), port
         level = common
         for frame in entered:
@@ -205,6 +211,10 @@ class _Levels:
             self._join(level, _Tie(at, _Thing("box", frame), leave, port, 0, [number]), level == common)
             at, leave, level = _Thing("port", port), None, frame
         self._join(level, _Tie(at, _Thing("box", arrow.target), leave, None, arrow.port, [number]), level == common)
+
+    def part(self, number: int, part: str) -> str:
+        """The part of an arrow, if it has a label that divides it."""
+        return "" if self.arrows[number].label is None else part
 
     def _between(self, source: int, target: int) -> tuple[list[int], int | None, list[int]]:
         """The opened boxes that an arrow leaves, innermost first, the one it stays in, those it enters, outermost first."""
@@ -237,6 +247,7 @@ class _Levels:
         """Add a connection; with the arrow's label on it where the arrow is outermost."""
         (number,) = tie.arrows
         if not outermost or self.arrows[number].label is None:
+            tie.part = self.part(number, "after")
             self._tie(at, tie, self.arrows[number].track)
             return
         label = _Thing("label", number)
@@ -367,22 +378,31 @@ def _with_copies(levels: _Levels, level: _Level) -> tuple[list[_Thing], list[_Ti
 
 def _headed_first(levels: _Levels, level: _Level, inside: _Solved, head: float) -> _Solved:
     """A border, with the heading where the main axis begins: arrows that come in do so beside it."""
-    step = LANE + LANE_GAP
-    width = max(inside.width + 2 * PADDING, head + 2 * PADDING + step * len(level.inward))
+    width = max(inside.width + 2 * PADDING, head + 2 * PADDING + (LANE + LANE_GAP) * len(level.inward))
     aside = (width - inside.width) / 2
     doors = {port: at + aside for port, at in inside.doors.items()}
-    clear = PADDING + head + step / 2
-    inward = sorted(level.inward, key=doors.__getitem__)
-    outer = {port: max(doors[port], clear + place * step) for place, port in enumerate(inward)}
-    bent = any(outer[port] > doors[port] for port in outer)
-    top = HEADING + (BEND if bent else 0.0)
+    start, outer = _clear_of_heading([(doors[port], port) for port in level.inward], head, width)
+    top = HEADING + (BEND if outer else 0.0)
     length = top + inside.length + PADDING
     lines = _moved(inside.lines, top, aside)
     for port in level.inward:
-        spans = [Span(0.0, HEADING, outer[port]), Span(top, top, doors[port])]
-        lines.append(Line(spans, levels.through[port]))
-    lines += _ways(levels, level.outward, doors, top + inside.length, length)
-    return _Solved(length, width, _shifted(inside.rects, top, aside), lines, doors | outer)
+        spans = [Span(0.0, HEADING, outer.get(port, doors[port])), Span(top, top, doors[port])]
+        lines.append(Line(spans, levels.through[port], part=levels.part(levels.through[port][0], "after")))
+    lines += _ways(levels, level.outward, doors, top + inside.length, length, "before")
+    return _Solved(length, width, _shifted(inside.rects, top, aside), lines, doors | outer, start)
+
+
+def _clear_of_heading(ports: list[tuple[float, int]], head: float, width: float) -> tuple[float, dict[int, float]]:
+    """Where a heading begins so that no arrow that comes in runs through it: left of the first, between two, or right of
+    the last. Where there is no room the arrows come in to the right of it; then also where each does."""
+    step = LANE + LANE_GAP
+    start = PADDING
+    for at, _ in [*sorted(ports), (width - PADDING + step / 2, -1)]:
+        if start + head + step / 2 <= at:
+            return start, {}
+        start = max(start, at + step / 2)
+    clear = PADDING + head + step / 2
+    return PADDING, {port: max(at, clear + place * step) for place, (at, port) in enumerate(sorted(ports))}
 
 
 def _headed_aside(levels: _Levels, level: _Level, inside: _Solved, head: float) -> _Solved:
@@ -391,15 +411,18 @@ def _headed_aside(levels: _Levels, level: _Level, inside: _Solved, head: float) 
     before = (length - inside.length) / 2
     doors = {port: at + HEADING for port, at in inside.doors.items()}
     lines = _moved(inside.lines, before, HEADING)
-    lines += _ways(levels, level.inward, doors, 0.0, before)
-    lines += _ways(levels, level.outward, doors, before + inside.length, length)
+    lines += _ways(levels, level.inward, doors, 0.0, before, "after")
+    lines += _ways(levels, level.outward, doors, before + inside.length, length, "before")
     rects = _shifted(inside.rects, before, HEADING)
     return _Solved(length, HEADING + inside.width + PADDING, rects, lines, doors)
 
 
-def _ways(levels: _Levels, ports: list[int], doors: dict[int, float], start: float, end: float) -> list[Line]:
+def _ways(
+    levels: _Levels, ports: list[int], doors: dict[int, float], start: float, end: float, part: str
+) -> list[Line]:
     """Straight lines between the border and what is in it."""
-    return [Line([Span(start, end, doors[port])], levels.through[port]) for port in ports]
+    through = [(port, levels.through[port]) for port in ports]
+    return [Line([Span(start, end, doors[port])], arrows, part=levels.part(arrows[0], part)) for port, arrows in through]
 
 
 def _moved(lines: Iterable[Line], main: float, cross: float) -> list[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 
 from pellucid.graph.snapshot import Graph, Node, Saved
 from pellucid.graph.tables import html_table, text_table
@@ -87,7 +88,7 @@ class Memory:
     def _repr_html_(self) -> str:
         tables = html_table(*self._module_rows(2), left=2) if self.modules else ""
         tables += html_table(*self._top_rows(10), left=0, last_left=True)
-        return "<p>" + "<br>".join(self._notes()) + "</p>" + tables
+        return f"<p>{'<br>'.join(map(escape, self._notes()))}</p>{tables}"
 
     def _notes(self) -> list[str]:
         notes = [f"{bytes_text(self.saved)} saved for backward in {len(self.kept)} piece{'' if len(self.kept) == 1 else 's'}"]

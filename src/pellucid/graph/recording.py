@@ -168,9 +168,11 @@ class Recorder:
         if tensor._requires_grad:
             return Source((self._tensor(tensor), 0), True)
         made = table.arrays.get(tensor._array)
-        cut = None if tensor._rare is None else tensor._rare.cut
-        shares = cut is not None and cut.reason in ("detach", "data", "detach_")
-        return Source(made or (self._tensor(tensor), 0), False, cut if shares and made else None)
+        if made is None:
+            return Source((self._tensor(tensor), 0), False)
+        # the same array with a gradient and now without: this very tensor is what detach() or .data returned
+        detached = self.graph.nodes[made[0]].outputs[made[1]].requires_grad
+        return Source(made, False, None if tensor._rare is None or not detached else tensor._rare.cut)
 
     def _tensor(self, tensor: Tensor) -> int:
         """The vertex of a leaf or input."""

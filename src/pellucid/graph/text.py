@@ -112,6 +112,8 @@ class _Writer:
             computed = self.computed[number]
             lead = _via(computed[0][1]) if len(computed) == 1 and computed[0][1].kind == "cut" else "← "
             number = self.meets[number]
+        if number is not None and number == stop and number != first and lead != "← ":
+            segments.append([self._below(number, lead)])
         return self._folded(segments)
 
     def _segment(self, unit: Unit, lead: str, depth: int) -> list[Line]:
@@ -140,10 +142,13 @@ class _Writer:
 
     def _branch(self, source: int, edge: Edge, meet: int | None, depth: int) -> list[Line]:
         if source == meet:
-            return [Line(f"{_via(edge)}{self._reference(source)} (below)", "", (_without_number(_via(edge)), "below"))]
+            return [self._below(source, _via(edge))]
         if depth >= MOST_DEPTH and source not in self.written:
             return [Line(f"{_via(edge)}... ({self._hidden(source):,} more, nested too deep to show)", "", None)]
         return self._main_line(source, edge, meet, depth + 1)
+
+    def _below(self, number: int, lead: str) -> Line:
+        return Line(f"{lead}{self._reference(number)} (below)", "", (_without_number(lead), "below"))
 
     def _hidden(self, source: int) -> int:
         """How many units lie behind one that is not shown; they count as shown."""

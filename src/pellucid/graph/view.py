@@ -144,7 +144,8 @@ def _given(graph: Graph, unit: Unit) -> Output | None:
 
 
 def _shown(view: View) -> list[Unit]:
-    """The units to show: not what ran inside custom Functions, which stand for it, nor parameters of closed modules."""
+    """The units to show: not what ran inside custom Functions, which stand for it, nor parameters and buffers of closed
+    modules."""
     users: dict[int, set[int]] = {}
     for unit in view.units:
         for source, _ in unit.sources:
@@ -156,7 +157,9 @@ def _shown(view: View) -> list[Unit]:
     parameters = {
         unit.number
         for unit in view.units
-        if unit.kind == "leaf" and unit.name.rpartition(".")[0] in paths and users.get(unit.number, {-1}) <= closed
+        if unit.kind in ("leaf", "input")
+        and unit.name.rpartition(".")[0] in paths
+        and users.get(unit.number, {-1}) <= closed
     }
     hidden = (inside | parameters) - set(view.roots)
     return [unit for unit in view.units if unit.number not in hidden]

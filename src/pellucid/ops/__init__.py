@@ -55,6 +55,7 @@ from pellucid.ops import (
     powers,
     products,
     products_added,
+    random_gammas,
     randoms,
     rectifiers,
     reductions,

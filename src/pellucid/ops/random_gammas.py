@@ -5,7 +5,7 @@ The numbers come from `core/random`, the derivatives from `kernels/implicit_grad
 
 from __future__ import annotations
 
-from pellucid.autograd.operator import Array, operator
+from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.random.rejection import binomial as draw_binomial
 from pellucid.core.random.rejection import dirichlet, gamma
 from pellucid.kernels.implicit_gradients import beta_gradient, gamma_gradient
@@ -98,14 +98,28 @@ class dirichlet_grad:
         raise NotImplementedError("the derivative for '_dirichlet_grad: total' is not implemented.")
 
 
-@operator(widen=False, elementwise=True)
-class binomial:
-    """Binomial numbers: how many of `count` trials succeed, each with probability `prob`.
-
-    count, prob: float32 or float64, of one dtype, broadcastable. Returns the common shape. Not differentiable.
-    Raises: ValueError for an operand that is not of a floating type; RuntimeError for shapes that do not broadcast, two dtypes,
-    or an operand that is not finite.
-    """
+@operator(module=None, name="binomial", widen=False, elementwise=True)
+class binomial_of:
+    """The raw form of `binomial`."""
 
     def forward(xp, count: Array, prob: Array, generator=None):
         return draw_binomial(*xp.broadcast_arrays(count, prob), generator)
+
+
+@composite()
+def binomial(count, prob, generator=None):
+    """Binomial numbers: how many of `count` trials succeed, each with probability `prob`.
+
+    count, prob: float32 or float64, of one dtype, broadcastable. Returns the common shape. Not differentiable.
+
+    Raises:
+        ValueError: an operand is not of a floating type.
+        RuntimeError: shapes that do not broadcast, two dtypes, or an operand that is not finite.
+    """
+    for name, given in (("count", count), ("prob", prob)):
+        if not given.is_floating_point():
+            kind = scalar_name(given._array)
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {name}, got: {kind}. Convert it with .float()."
+            )
+    return binomial_of(count, prob, generator)

@@ -109,12 +109,26 @@ class single_zeros:
         return input.copy()
 
     def vjp_input(F, grad, zeros):
+        return F.refusing_zeros(grad, zeros)
+
+    def samples(make):
+        yield (make(3), make.integers(3, high=1)), {}
+
+
+@operator(module=None, node="Error", elementwise=True, linear=True)
+class refusing_zeros:
+    """The operand, unless a product has two factors that are zero: then RuntimeError. See `single_zeros`."""
+
+    def forward(xp, input: Array, zeros: Index):
         if (zeros > 1).any():
             raise RuntimeError(
                 "Double backward is unsupported for src when >1 zeros in src are scattered to the same position in self: "
                 "scatter_reduce and index_reduce with 'prod'"
             )
-        return grad
+        return input.copy()
+
+    def vjp_input(F, grad, zeros):
+        return F.refusing_zeros(grad, zeros)
 
     def samples(make):
         yield (make(3), make.integers(3, high=1)), {}

@@ -12,6 +12,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.core.tensor import Tensor
+from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import for_each
 from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import all_dims, keyword_names, one_dim, reduced_shape, require_elements
@@ -36,7 +37,7 @@ def taken(array: np.ndarray, indices: np.ndarray, dim: int) -> np.ndarray:
     return np.take_along_axis(array, indices, dim)
 
 
-@operator(module=None, exact=True, linear=True, batching="shift")
+@operator(module=None, exact=True, linear=True)
 class take_along:
     """The elements at `indices` along one dimension; without `keepdim` the dimension disappears."""
 
@@ -49,6 +50,13 @@ class take_along:
 
     def vjp_input(F, grad, indices, input_shape, dim, keepdim):
         return F.place_along(grad, indices, input_shape, dim, keepdim)
+
+    def batch(F, size_of_batch, batched, input, indices, dim, keepdim):
+        input = for_each(F, input, "input" in batched, size_of_batch)
+        indices = for_each(F, indices, "indices" in batched, size_of_batch)
+        if input.ndim == 1:
+            return F.clone(F.expand(in_front(F, input, indices.ndim - 1), indices.shape))
+        return F.take_along(input, indices, dim + 1, keepdim)
 
     def samples(make):
         yield (make(3, 4), make.integers(3, 2, high=4), 1, True), {}

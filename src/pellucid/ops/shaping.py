@@ -5,13 +5,17 @@ Results never share memory with their operand; the shape operators that do are i
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from pellucid.autograd.operator import Array, composite, operator
+from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.views import check_inplace, written
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.batch_places import in_front
+from pellucid.ops.batches import refuse_dynamic
 from pellucid.ops.dims import one_dim
-from pellucid.ops.geometry import sizes_of
+from pellucid.ops.geometry import canonical_dims, sizes_of
 from pellucid.ops.parts import canonical_diagonal, diagonal_view
 from pellucid.ops.scalars import number_in
 
@@ -53,6 +57,9 @@ class repeat_kernel:
     def vjp_input(F, grad, input_shape, sizes):
         return F.repeat_backward(grad, input_shape, sizes)
 
+    def batch(F, input, sizes):
+        return F.repeat(in_front(F, input, len(sizes)), (1, *sizes))
+
     def samples(make):
         yield (make(2, 3), (2, 2)), {}
         yield (make(3), (2, 1, 2)), {}
@@ -72,8 +79,13 @@ class repeat_backward:
     def vjp_input(F, grad, sizes):
         return F.repeat(grad, sizes)
 
+    def batch(F, size_of_batch, input, input_shape, sizes):
+        shape = (size_of_batch, *(1,) * (len(sizes) - len(input_shape)), *input_shape)
+        return F.reshape(F.repeat_backward(input, shape, (1, *sizes)), (size_of_batch, *input_shape))
+
     def samples(make):
         yield (make(4, 6), (2, 3), (2, 2)), {}
+        yield (make(3, 4), (2,), (3, 2)), {}
 
 
 def repeat(self: Tensor, *repeats) -> Tensor:
@@ -117,7 +129,8 @@ def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, *, ou
     if not input.dim():
         input = input.reshape(1)
     size = input.shape[one_dim(dim, input.dim())]
-    counts = np.asarray(repeats) if isinstance(repeats, int) else _counts(repeats)
+    repeats = wrap(np.asarray(repeats)) if isinstance(repeats, int) else repeats
+    counts = _counts(repeats, output_size)
     if counts.ndim == 1 and counts.size not in (1, size):
         raise RuntimeError(
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
@@ -125,15 +138,26 @@ def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, *, ou
         )
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
-    index = np.repeat(np.arange(size), np.broadcast_to(counts, (size,)))
-    if output_size is not None and output_size != index.size:
-        raise RuntimeError(
-            f"Allocated size does not match required size: output_size is {output_size}, needed {index.size}"
-        )
-    return input.index_select(dim, wrap(index))
+    length = int(np.broadcast_to(counts, (size,)).sum()) if output_size is None else output_size
+    return input.index_select(dim, repeated_places(repeats.expand(size), length))
 
 
-def _counts(repeats: Tensor) -> np.ndarray:
+@operator(module=None, batching="leading")
+class repeated_places:
+    """Which element stands at each of `length` places where each comes as often as it counts. [*S, n] -> [*S, length]."""
+
+    def forward(xp, counts: Index, length: int):
+        n = counts.shape[-1]
+        rows = [xp.repeat(xp.arange(n), row) for row in counts.reshape(counts.size // max(n, 1), n)]
+        for row in rows:
+            if row.size != length:
+                raise RuntimeError(f"Allocated size does not match required size: output_size is {length}, needed {row.size}")
+        return xp.array(rows, xp.int64).reshape(*counts.shape[:-1], length)
+
+
+def _counts(repeats: Tensor, output_size: int | None = None) -> np.ndarray:
+    if output_size is None:
+        refuse_dynamic("repeat_interleave", repeats)
     counts = repeats._array
     if counts.dtype not in (np.int64, np.int32):
         raise RuntimeError(f"repeats has to be Long or Int tensor, got {repeats.dtype}")
@@ -145,21 +169,13 @@ def _counts(repeats: Tensor) -> np.ndarray:
 # --- turning ---------------------------------------------------------------------------------------------------------
 
 
-def _distinct(dims: tuple, ndim: int) -> tuple:
-    found = tuple(one_dim(d, ndim) for d in dims)
-    for d in found:
-        if found.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-    return found
-
 
 @operator(method=False, linear=True)
 class flip:
     """The tensor with the order of the elements reversed along each of `dims`."""
 
     def canonical(input, dims):
-        dims = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
-        return _distinct(dims, input.ndim)
+        return canonical_dims(dims if isinstance(dims, (tuple, list)) else (dims,), input.ndim)
 
     def forward(xp, input: Array, dims: tuple):
         return xp.flip(input, dims if input.ndim else ()).copy()
@@ -217,6 +233,12 @@ class roll:
     def vjp_input(F, grad, shifts, dims):
         return F.roll(grad, tuple([-s for s in shifts]), dims)
 
+    def batch(F, input, shifts, dims):
+        if dims or input.ndim == 1:
+            return F.roll(input, shifts, tuple([d + 1 for d in dims])) if dims else F.clone(input)
+        rows = F.reshape(input, (input.shape[0], math.prod(input.shape[1:])))
+        return F.reshape(F.roll(rows, shifts, (1,)), input.shape)
+
     def samples(make):
         yield (make(2, 3), 1), {}
         yield (make(3, 4), (1, -2), (0, 1)), {}
@@ -245,46 +267,32 @@ def rot90(input: Tensor, k: int = 1, dims=(0, 1)) -> Tensor:
 # --- triangles and diagonals -----------------------------------------------------------------------------------------
 
 
-def _matrix(name: str, input: np.ndarray) -> None:
-    if input.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+
+def _triangle(name: str, which: str):
+    """`tril` or `triu`."""
+
+    class triangle:
+        __doc__ = f"The {which} triangle of each matrix, zeros elsewhere; `diagonal` moves the border up."
+
+        def canonical(input, diagonal: int = 0):
+            if input.ndim < 2:
+                raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+            return diagonal
+
+        def forward(xp, input: Array, diagonal: int = 0):
+            return getattr(xp, name)(input, diagonal)
+
+        def vjp_input(F, grad, diagonal):
+            return getattr(F, name)(grad, diagonal)
+
+        def samples(make):
+            yield (make(3, 4), 1), {}
+            yield (make(2, 3, 3), -1), {}
+
+    return operator(name=name, method=True, inplace=True, linear=True, batching="leading")(triangle)
 
 
-@operator(method=True, inplace=True, linear=True)
-class tril:
-    """The lower triangle of each matrix, zeros elsewhere; `diagonal` moves the border up."""
-
-    def canonical(input, diagonal: int = 0):
-        _matrix("tril", input)
-        return diagonal
-
-    def forward(xp, input: Array, diagonal: int = 0):
-        return xp.tril(input, diagonal)
-
-    def vjp_input(F, grad, diagonal):
-        return F.tril(grad, diagonal)
-
-    def samples(make):
-        yield (make(3, 4), 1), {}
-        yield (make(2, 3, 3),), {}
-
-
-@operator(method=True, inplace=True, linear=True)
-class triu:
-    """The upper triangle of each matrix, zeros elsewhere; `diagonal` moves the border up."""
-
-    def canonical(input, diagonal: int = 0):
-        _matrix("triu", input)
-        return diagonal
-
-    def forward(xp, input: Array, diagonal: int = 0):
-        return xp.triu(input, diagonal)
-
-    def vjp_input(F, grad, diagonal):
-        return F.triu(grad, diagonal)
-
-    def samples(make):
-        yield (make(3, 4), -1), {}
+tril, triu = _triangle("tril", "lower"), _triangle("triu", "upper")
 
 
 @operator(method=True, linear=True)
@@ -342,17 +350,20 @@ class trace:
     def vjp_input(F, grad, input_shape):
         return F.trace_backward(grad, input_shape)
 
+    def batch(F, input):
+        return F.sum_dim(F.diagonal(input, 0, 1, 2), (1,), False)
+
     def samples(make):
         yield (make(3, 3),), {}
         yield (make(2, 4),), {}
 
 
-@operator(module=None, linear=True)
+@operator(module=None, linear=True, batching="leading")
 class trace_backward:
-    """A 0-d operand on the diagonal of a matrix of `input_shape`."""
+    """Numbers [*S] on the diagonals of matrices [*S, *input_shape]."""
 
     def forward(xp, input: Array, input_shape: tuple):
-        return xp.eye(*input_shape, dtype=input.dtype) * input
+        return xp.eye(*input_shape, dtype=input.dtype) * input[..., None, None]
 
     def vjp_input(F, grad):
         return F.trace(grad)
@@ -371,7 +382,7 @@ def fill_diagonal_(self: Tensor, fill_value, wrap: bool = False) -> Tensor:
         raise RuntimeError(f"dimensions must larger than 1: fill_diagonal_ got {self.dim()}")
     if self.dim() > 2 and len(set(self.shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
-    if check_inplace(self, False):
+    if check_inplace(self, False) or self._wraps:
         self.masked_fill_(_diagonal_mask(self._array.shape, wrap), fill_value)
         return self
     np.fill_diagonal(self._array, number_in(fill_value, self._array.dtype), wrap)

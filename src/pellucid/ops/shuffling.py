@@ -24,7 +24,7 @@ def _check_rank(name: str, input) -> None:
         )
 
 
-@operator(module=("torch", "nn.functional"), exact=True, linear=True)
+@operator(module=("torch", "nn.functional"), exact=True, linear=True, batching="leading")
 class pixel_shuffle:
     """Channels traded for resolution: each block of r * r channels becomes r * r neighbours, for r = `upscale_factor`.
 
@@ -59,7 +59,7 @@ class pixel_shuffle:
         yield (make(1, 2, 9, 1, 2), 3), {}
 
 
-@operator(module=("torch", "nn.functional"), exact=True, linear=True)
+@operator(module=("torch", "nn.functional"), exact=True, linear=True, batching="leading")
 class pixel_unshuffle:
     """Resolution traded for channels, the inverse of `pixel_shuffle`, for r = `downscale_factor`.
 
@@ -94,7 +94,7 @@ class pixel_unshuffle:
         yield (make(1, 2, 1, 3, 6), 3), {}
 
 
-@operator(module=("torch", "nn.functional"), exact=True, linear=True)
+@operator(module=("torch", "nn.functional"), exact=True, linear=True, batching="fold")
 class channel_shuffle:
     """Channels dealt out to `groups`, in turn: the first of each of `groups` blocks, then the second of each, and so on.
 
