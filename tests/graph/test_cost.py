@@ -7,7 +7,7 @@ from pellucid import graph, nn
 from pellucid.autograd.declaration import OPERATORS
 from pellucid.autograd.samples import Make
 from pellucid.graph import cost_rules
-from pellucid.graph.cost_rules import RULES, Call, cost_of
+from pellucid.graph.cost_rules import RULES, Call, cost_of, rule_of
 from pellucid.nn import functional as F
 from pellucid.utils.checkpoint import checkpoint
 
@@ -259,7 +259,7 @@ def test_the_derivative_of_a_custom_function_is_counted_as_it_is_written():
 
 
 def test_every_operator_has_a_rule():
-    missing = sorted(set(OPERATORS) - set(RULES))
+    missing = sorted(name for name, op in OPERATORS.items() if rule_of(op) is None)
     assert not missing, f"add rules to graph/cost_rules.py for: {', '.join(missing)}"
 
 
@@ -269,7 +269,7 @@ def test_no_rule_is_left_of_an_operator_that_is_gone():
 
 def samples():
     for name, op in sorted(OPERATORS.items()):
-        if op.samples and name in RULES:
+        if op.samples and rule_of(op) is not None:
             found = list(op.samples(Make(0, "float64"))) if callable(op.samples) else list(op.samples)
             for index, (args, kwargs) in enumerate(found):
                 yield pytest.param(op, args, kwargs, id=f"{name}-{index}")

@@ -90,13 +90,16 @@ class _Caster:
         """The type to cast to."""
         if policy is not Policy.WIDEST:
             return float32 if policy is Policy.FULL else self.dtype
-        found = {t.dtype for t in _tensors(values) if t.dtype in _CASTABLE}
-        if found - {float32, self.dtype}:
-            raise RuntimeError(
-                f"Unexpected floating ScalarType in at::autocast::prioritize: a block of {self.dtype} joins tensors of that "
-                f"type and torch.float32, got {', '.join(sorted(map(str, found)))}"
-            )
-        return float32 if float32 in found else self.dtype
+        widest = self.dtype
+        for tensor in _tensors(values):
+            if tensor.dtype in _CASTABLE and widest is not float32 and tensor.dtype is not self.dtype:
+                if tensor.dtype is not float32:
+                    raise RuntimeError(
+                        f"Unexpected floating ScalarType in at::autocast::prioritize: a block of {self.dtype} joins tensors "
+                        f"of that type and of torch.float32, got {tensor.dtype}"
+                    )
+                widest = float32
+        return widest
 
     def cast(self, value: Any, dtype: DType) -> Any:
         """A tensor in a type, and the same inside of lists and tuples; float64 and all else as it is."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pellucid.core.copying import place_in_copy
 from pellucid.core.device import CPU, device
 from pellucid.core.dtype import dtype, dtype_of, get_default_dtype
 from pellucid.core.size import Size
@@ -359,13 +360,13 @@ class Tensor(metaclass=TensorType):
         if id(self) in memo:
             return memo[id(self)]
         if not self.is_leaf:
+            place = place_in_copy()
+            cure = "keep .detach() of it there, or copy before it is computed" if place else "copy .detach() of it instead"
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                "moment. "
-                f"This one was made by {self.grad_fn.name()}"
-                + (f" at {self.grad_fn.site}" if self.grad_fn.site else "")
-                + ": copy .detach() of it instead."
-            )  # fmt: skip
+                f"moment; {place or 'this one'} was made by {self.grad_fn.name()}"
+                + (f" at {self.grad_fn.site}: {cure}." if self.grad_fn.site else f": {cure}.")
+            )
         made = memo[id(self)] = wrap(_copy_storage(self._array, memo), self._requires_grad, type(self))
         if self._grad is not None:
             made._grad = copy.deepcopy(self._grad, memo)

@@ -67,8 +67,7 @@ class Builder:
         self.graph = Graph(title=title)
         self.handles = self.graph._handles = Handles()
         self._storages = WeakTable()
-        self._lines: dict[tuple, Line] = {}
-        self._positions: dict[CodeType, list] = {}
+        self._lines: dict[int, tuple] = {}  # id of a code object -> it, line of each instruction, instruction -> Line
 
     # --- vertices and edges ------------------------------------------------------------------------------------------
 
@@ -136,15 +135,15 @@ class Builder:
         """The line of the user's program at an instruction; resolved once for each."""
         if code is None:
             return None
-        key = code, lasti
-        known = self._lines.get(key)
+        entry = self._lines.get(id(code))  # by identity: code objects are hashed by their contents, which takes long
+        if entry is None:
+            entry = self._lines[id(code)] = code, [position[0] for position in code.co_positions()], {}
+        known = entry[2].get(lasti)
         if known is None:
-            positions = self._positions.get(code)
-            if positions is None:
-                positions = self._positions[code] = [position[0] for position in code.co_positions()]
-            number = positions[lasti // 2] if 0 <= lasti // 2 < len(positions) else None
+            numbers = entry[1]
+            number = numbers[lasti // 2] if 0 <= lasti // 2 < len(numbers) else None
             site = Site(code.co_filename, number or code.co_firstlineno, code.co_qualname)
-            known = self._lines[key] = Line(site.file, site.line, site.function, site.source)
+            known = entry[2][lasti] = Line(site.file, site.line, site.function, site.source)
         return known
 
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pellucid.autograd.declaration import Operator
+from pellucid.autograd.declaration import OPERATORS, Operator
 from pellucid.graph.cost_formulas import (
     adaptive_pool,
     convolution,
@@ -47,7 +47,7 @@ from pellucid.graph.cost_formulas import (
     windows,
 )
 
-__all__ = ["RULES", "Call", "Rule", "cost_of", "rule_text"]
+__all__ = ["RULES", "Call", "Rule", "cost_of", "rule_of", "rule_text"]
 
 
 class Call:
@@ -89,9 +89,19 @@ class Rule(NamedTuple):
     count: Callable[[Call], tuple[int, int]]
 
 
+def rule_of(op: Operator) -> Rule | None:
+    """The rule of an operator: that of the table, or what follows from its declaration; None if there is none."""
+    rule = RULES.get(op.name)
+    if rule is None and (op.view or op.multi_view):
+        return VIEW
+    if rule is None and not any(p.kind in ("array", "arrays") for p in op.operands):
+        return INDICES
+    return rule
+
+
 def cost_of(op: Operator, call: Call) -> tuple[int, int] | None:
     """MACs and FLOPs of a call, MACs included in the FLOPs twice; None if the operator has no rule."""
-    rule = RULES.get(op.name)
+    rule = rule_of(op)
     if rule is None:
         return None
     kinds = {array.dtype.kind for array in (*call.arrays(), *call.results)}
@@ -105,8 +115,12 @@ def cost_of(op: Operator, call: Call) -> tuple[int, int] | None:
 
 def rule_text(name: str) -> str:
     """The rule of an operator in words; empty if it has none."""
-    return RULES[name].text if name in RULES else ""
+    rule = rule_of(OPERATORS[name]) if name in OPERATORS else None
+    return "" if rule is None else rule.text
 
+
+VIEW = Rule("0: a view", lambda call: (0, 0))
+INDICES = Rule("0: works on indices", lambda call: (0, 0))
 
 # --- the table --------------------------------------------------------------------------------------------------------
 
@@ -135,37 +149,38 @@ def _rule(text: str, count: Callable, names: str) -> None:
 
 
 _rule("0: moves, selects, converts or fills", lambda call: (0, 0), """
-    alias as_strided assemble basic_alias basic_backward basic_select basic_unsqueeze block_diag cat channel_shuffle
-    circular_pad1d circular_pad2d circular_pad3d clone complex complex_of conj conj_physical constant_pad_nd copy corner_of
-    diag_embed diagonal diagonal_backward embedding expand expand_all expand_reduced fill_diagonal_of fill_number
-    fill_tensor flip gather grid_elements grid_gather im2col imag_copy imag_part imaginary_of index index_at index_copy
-    index_fill_number index_put index_select index_zero into_corner isin kept_slices masked_fill masked_fill_tensor
-    masked_place masked_scatter masked_scatter_backward masked_select masked_select_backward _image_gather
-    _max_pool_picked narrow numbered permute pixel_shuffle pixel_unshuffle place_along real_copy real_part repeated_places reflect_pad1d
-    reflect_pad2d reflect_pad3d repeat repeated_padding replicate_pad1d replicate_pad2d replicate_pad3d reshape
-    reshape_copy reshape_to restride roll scatter_src scatter_value select single_zeros slice split split_with_sizes squeeze squeeze_one
-    squeeze_some stack t take take_along _to_copy transpose tril triu unbind unfold unsafe_split unsafe_split_with_sizes
-    unsqueeze comes_last coordinates copied_beside counted upper_triangle view view_as_complex view_as_real view_dtype where zero zeros_as
+    assemble basic_backward block_diag cat channel_shuffle circular_pad1d circular_pad2d circular_pad3d clone
+    complex complex_of conj conj_physical constant_pad_nd copied_beside copy corner_of diag_embed diagonal_backward
+    embedding expand_all expand_reduced fill_diagonal_of fill_number fill_tensor flip gather grid_gather im2col
+    imag_copy _image_gather imaginary_of index index_at index_copy index_fill_number index_put index_select
+    index_zero into_corner isin kept_slices masked_fill masked_fill_tensor masked_place masked_scatter
+    masked_scatter_backward masked_select masked_select_backward _max_pool_picked pixel_shuffle pixel_unshuffle
+    place_along real_copy reflect_pad1d reflect_pad2d reflect_pad3d refusing_zeros repeat repeated_padding
+    replicate_pad1d replicate_pad2d replicate_pad3d reshape reshape_copy reshape_to restride roll scatter_src
+    scatter_value single_zeros stack take take_along _to_copy tril triu unsafe_split unsafe_split_with_sizes
+    upper_triangle where zero zeros_as
 """)  # fmt: skip
-_rule("0: draws random numbers", lambda call: (0, 0), "bernoulli multinomial normal poisson")
+_rule("0: draws random numbers", lambda call: (0, 0), "bernoulli binomial multinomial normal poisson _sample_dirichlet _standard_gamma")
 
 # --- element by element
 _each(1, "one operation or comparison", """
-    abs all_dim any_dim ceil clamp_number copysign count_nonzero deg2rad div_rounded eq floor fmax fmin frac ge gt heaviside
-    isclose isfinite isinf isnan isneginf isposinf isreal le lt maximum minimum mul nan_as_zero nan_to_num ne neg nextafter
-    pass_above rad2deg reciprocal relu rmul round sgn sign signbit threshold_kernel times_power_of_two true_divide trunc
-    bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor gcd lcm
-    logical_and logical_not logical_or logical_xor share pair_differences scaled_pairs frexp ldexp
+    abs all_dim any_dim bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil
+    clamp_number copysign count_nonzero deg2rad div_rounded eq floor fmax fmin frac frexp gcd ge gt heaviside
+    isclose isfinite isinf isnan isneginf isposinf isreal lcm ldexp le logical_and logical_not logical_or
+    logical_xor lt maximum minimum mul nan_as_zero nan_to_num ne neg nextafter pair_differences pass_above rad2deg
+    reciprocal relu rmul round scaled_pairs sgn share sign signbit threshold_kernel times_power_of_two true_divide
+    trunc
 """)  # fmt: skip
 _rule("1 per element, 2 with a factor alpha", scaled_sum, "add radd sub rsub")
 _each(1, "one evaluation of the function", """
     acos acosh airy_ai angle asin asinh atan atan2 atanh bessel_j0 bessel_j1 bessel_y0 bessel_y1
-    chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w cos cosh digamma erf erfc
-    erfcx erfinv exp exp2 expm1 hermite_polynomial_h hermite_polynomial_he i0 i0e i1 i1e igamma igammac
-    laguerre_polynomial_l legendre_polynomial_p lgamma log log10 log1p log2 log_ndtr modified_bessel_i0 modified_bessel_i1
-    modified_bessel_k0 modified_bessel_k1 ndtr ndtri polygamma_of pow_scalar pow_tensor scaled_modified_bessel_k0
-    scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u
-    shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w sin sinh spherical_bessel_j0 sqrt tan tanh zeta
+    chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w cos cosh digamma
+    _dirichlet_grad erf erfc erfcx erfinv exp exp2 expm1 hermite_polynomial_h hermite_polynomial_he i0 i0e i1 i1e
+    igamma igammac laguerre_polynomial_l legendre_polynomial_p lgamma log log10 log1p log2 log_ndtr
+    modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 ndtr ndtri polygamma_of pow_scalar
+    pow_tensor scaled_modified_bessel_k0 scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t
+    shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w sin sinh
+    spherical_bessel_j0 sqrt _standard_gamma_grad tan tanh zeta
 """)  # fmt: skip
 _each(2, "two comparisons", "clamp_tensor hardshrink hardtanh_kernel pass_inside pass_outside within aminmax")
 _each(2, "a division and a rounding", "floor_divide fmod remainder")
@@ -188,13 +203,13 @@ _of_input(1, "a comparison with the one before", "unique_consecutive")
 
 # --- reductions and scans
 _of_input(1, "one addition, product or comparison each", """
-    amax amin argmax argmin cummax cummin cumprod cumsum cumsum_back max max_all min min_all prod_all prod_dim prod_others
-    sum_all sum_dim sum_off_diagonal sum_to_size trace pair_differences_backward repeat_backward repeated_padding_backward
-    unfold_backward
+    amax amin argmax argmin cummax cummin cumprod cumsum cumsum_back max max_all min min_all
+    pair_differences_backward prod_all prod_dim prod_others repeat_backward repeated_padding_backward sum_all
+    sum_dim sum_off_diagonal sum_to_size trace unfold_backward
 """)  # fmt: skip
 _of_input(1, "adds each element to its place", """
-    col2im embedding_dense_backward gather_backward index_at_backward index_backward index_select_backward sum_bags
-    _image_scatter _max_pool_backward scatter_counts trace_backward
+    col2im embedding_dense_backward gather_backward _image_scatter index_at_backward index_backward
+    index_select_backward _max_pool_backward scatter_counts sum_bags trace_backward
 """)  # fmt: skip
 _of_input(3, "a comparison, a count and a division each", "gather_ties spread_ties embedding_shares")
 _of_input(5, "five operations each", "logcumsumexp logcumsumexp_back logcumsumexp_forth")
@@ -243,9 +258,9 @@ _rule("one addition for each place of each window, 1 per window",
       lambda call: (0, call.input.size * (math.prod(call["size"]) + 1)), "_avg_pool_backward")  # fmt: skip
 _rule("one addition for each place of each window, 1 per window", adaptive_pool, "_adaptive_avg_pool _adaptive_avg_pool_backward")
 _rule("for each result and dimension: nearest 0, linear 3, cubic 7, Lanczos 11", resize, """
-    resample upsample_bicubic2d upsample_bicubic2d_aa upsample_bilinear2d upsample_bilinear2d_aa upsample_lanczos2d_aa
-    upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_nearest_exact1d
-    upsample_nearest_exact2d upsample_nearest_exact3d upsample_trilinear3d
+    resample upsample_bicubic2d upsample_bicubic2d_aa upsample_bilinear2d upsample_bilinear2d_aa
+    upsample_lanczos2d_aa upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d
+    upsample_nearest_exact1d upsample_nearest_exact2d upsample_nearest_exact3d upsample_trilinear3d
 """)  # fmt: skip
 _rule("a product and a sum for each corner, 4 or 8 per result; weights 3 per point and corner",
       lambda call: (0, 8 * call.out.size + 12 * call["grid"].size // 2), "grid_sampler_2d")  # fmt: skip

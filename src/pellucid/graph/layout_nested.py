@@ -17,6 +17,7 @@ __all__ = ["Arrow", "Box", "Line", "Nested", "Rect", "lay_out_nested"]
 
 LAYER_GAP, BOX_GAP = 26.0, 20.0
 PADDING = 14.0  # between the border of an opened box and what is in it
+WAY_OUT = 2.0  # the same where arrows leave, which keep their distance themselves
 HEADING = 26.0  # height of the strip with an opened box's heading
 BEND = 18.0  # below the heading, where arrows turn aside to pass it
 PORT_ROOM = 26.0  # between arrows into one box
@@ -383,7 +384,7 @@ def _headed_first(levels: _Levels, level: _Level, inside: _Solved, head: float) 
     doors = {port: at + aside for port, at in inside.doors.items()}
     start, outer = _clear_of_heading([(doors[port], port) for port in level.inward], head, width)
     top = HEADING + (BEND if outer else 0.0)
-    length = top + inside.length + PADDING
+    length = top + inside.length + (WAY_OUT if level.outward else PADDING)
     lines = _moved(inside.lines, top, aside)
     for port in level.inward:
         spans = [Span(0.0, HEADING, outer.get(port, doors[port])), Span(top, top, doors[port])]

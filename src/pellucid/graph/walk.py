@@ -112,6 +112,8 @@ class Walk:
 
     def __init__(self, builder: Builder, names: Names, values: bool):
         self.builder, self.names, self.values = builder, names, values
+        self._here: dict[GradNode, int] = {}  # vertices put down by the walk that is going on
+        self._named: set[int] = set()  # ids of nodes of which the program holds a result
         self.calls: dict[int, int | None] = {}  # sequence number of a custom Function's node -> module call it ran in
 
     def root(self, tensor: Tensor) -> tuple[int, int]:
@@ -139,28 +141,35 @@ class Walk:
         ]
         facts = output_facts(reversed(order), known)
         derive = self.values and len(order) <= MOST_WITH_VALUES
+        self._here = {}
+        self._named = {node for node, _ in self.names.results}
         for node in order:
             self._node(node, facts.get(node, []), derive)
+        self._here = {}
 
     def _node(self, node: GradNode, facts: list, derive: bool) -> None:
         """Put down one node and the edges that lead into it."""
-        builder = self.builder
-        layout = layout_of(node.function.__class__ if isinstance(node, CopySlices) else node.__class__)
-        sources = self._sources(node, layout)
-        outputs = [self._output(node, number, fact) for number, fact in enumerate(facts)]
-        made = builder.add(Node(0, "operation", node.name(), layout.operator, outputs))
-        if layout.kinds or not layout.operator:
-            made.saved = builder.saved_by(node)
-            made.attributes = _attributes(node.function if isinstance(node, CopySlices) else node, layout)
-        made.site, made.sequence = builder.line(node.code, node.lasti), node.sequence
-        made.call = self.calls.get(node.sequence)
+        builder, graph = self.builder, self.builder.graph
+        inner = node.function if node.__class__ is CopySlices else node
+        layout = layout_of(inner.__class__)
+        first = len(graph.edges)
+        edges = self._edges(node, layout)
+        made = Node(
+            len(graph.nodes), "operation", node.name(), layout.operator, self._outputs(node, facts),
+            builder.saved_by(node) if layout.kinds or not layout.operator else [],
+            _attributes(inner, layout) if layout.kinds else {}, builder.line(node.code, node.lasti),
+            self.calls.get(node.sequence), node.sequence,
+        )  # fmt: skip
+        graph.nodes.append(made)
+        for edge in edges:
+            edge.target = made.id
+        graph.edges += edges
+        self._here[node] = made.id
         builder.handles.nodes.set(node, made.id)
         if node.adjust is FREED:
-            builder.graph.freed = True
-        for source in sources:
-            builder.connect(source[0], made.id, *source[1:])
+            graph.freed = True
         if derive:
-            self._derive(node, facts, len(sources))
+            self._derive(node, facts, len(graph.edges) - first)
 
     def _derive(self, node: GradNode, facts: list, count: int) -> None:
         """Put the local derivatives on the `count` edges that were made last, and saved values where they belong."""
@@ -178,50 +187,57 @@ class Walk:
         if output.value is None and isinstance(saved, Tensor):
             output.value = self.builder.output_of(saved._array, values=True).value
 
-    def _output(self, node: GradNode, number: int, fact: tuple | None) -> Output:
+    def _outputs(self, node: GradNode, facts: list) -> list[Output]:
+        """The results of a node, as far as they are known."""
+        made = [
+            Output(None, "", "", True) if fact is None else Output(fact[0], dtype_name(fact[1]), "", True) for fact in facts
+        ]
+        if id(node) in self._named or (node.extra is not None and node.extra.retain):
+            for number, output in enumerate(made):
+                self._tell(node, number, output)
+        return made
+
+    def _tell(self, node: GradNode, number: int, output: Output) -> None:
+        """What is known of a result from a tensor that the program holds: name, value, retained gradient."""
         tensor = self.names.results.get((id(node), number))
-        made = Output(None, "", "", True)
-        if fact is not None:
-            made.shape, made.dtype = fact[0], dtype_name(fact[1])
         if tensor is not None:
-            made.name = self.names.of_tensor(tensor)
+            output.name = self.names.of_tensor(tensor)
             if self.values:
-                made.value = self.builder.output_of(tensor._array, values=True).value
+                output.value = self.builder.output_of(tensor._array, values=True).value
         retained = node.extra.retain.get(number) if node.extra is not None else None
         kept = retained() if retained is not None else None
         if kept is not None and kept._grad is not None:
-            made.gradient = gradient_of(kept._grad._array)
-        return made
+            output.gradient = gradient_of(kept._grad._array)
 
-    def _sources(self, node: GradNode, layout: Layout) -> list[tuple]:
-        """Where the operands of a node come from: (vertex and output, position, name, kind, reason, site)."""
-        found: list[tuple] = []
-        position = 0
-        for edge in node.edges:
+    def _edges(self, node: GradNode, layout: Layout) -> list[Edge]:
+        """The edges into a node that is about to be put down; their target is set when it is."""
+        found = []
+        for position, edge in enumerate(node.edges):
             if edge is None:
-                source = self._constant(node, layout, position)
-                if source is not None:
-                    found.append((source[0], layout.place(position), layout.operand(position), *source[1:]))
-            elif edge[0].__class__ is AccumulateGrad:
-                source = self._tensor(edge[2]), 0
-                found.append((source, layout.place(position), layout.operand(position)))
+                constant = self._constant(node, layout, position)
+                if constant is not None:
+                    found.append(constant)
+                continue
+            if edge[0].__class__ is AccumulateGrad:
+                source = self._tensor(edge[2])
             else:
-                source = self.builder.handles.nodes.get(edge[0]), edge[1]
-                found.append((source, layout.place(position), layout.operand(position)))
-            position += 1
+                source = self._here.get(edge[0])
+                if source is None:
+                    source = self.builder.handles.nodes.get(edge[0])
+            found.append(Edge(source, edge[1], -1, layout.place(position), layout.operand(position)))
         return found
 
-    def _constant(self, node: GradNode, layout: Layout, position: int) -> tuple | None:
-        """An operand without a gradient, if the node saved it: (vertex and output, kind, reason, site)."""
+    def _constant(self, node: GradNode, layout: Layout, position: int) -> Edge | None:
+        """The edge from an operand without a gradient, if the node saved it."""
         name = "" if layout.listed else layout.operand(position)
         value = getattr(node, name, None) if name in layout.kinds else None
         if not isinstance(value, Tensor) or value._edge is not None:
             return None
-        vertex = self._tensor(value)
+        made = Edge(self._tensor(value), 0, -1, layout.place(position), name, "constant")
         cut = None if value._rare is None else value._rare.cut
-        if cut is None:
-            return (vertex, 0), "constant"
-        return (vertex, 0), "cut", cut.reason, self.builder.line(cut.code, cut.lasti)
+        if cut is not None:
+            made.kind, made.reason, made.site = "cut", cut.reason, self.builder.line(cut.code, cut.lasti)
+        return made
 
     def _tensor(self, tensor: Tensor) -> int:
         return self.builder.tensor_vertex(tensor, self.names.of_tensor(tensor), self.values)

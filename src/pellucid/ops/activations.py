@@ -11,36 +11,31 @@ import math
 
 import numpy as np
 
-from pellucid.autograd.operator import Array, Promote, composite, operator
+from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.samples import unary
 from pellucid.ops.checks import require_kind
-from pellucid.ops.rectifiers import in_place_form, run
+from pellucid.ops.families import smooth
+from pellucid.ops.rectifiers import functional, in_place_form, run
 
 __all__ = ["celu", "selu", "sigmoid"]
 
 
-@operator(method=True, inplace=True, module=("torch", "nn.functional"), promote=Promote.FLOAT)
-class sigmoid:
-    """1 / (1 + exp(-x)), element by element, without overflow.
+def _sigmoid(xp, input: Array):
+    if input.dtype.kind == "c":
+        return 1 / (1 + xp.exp(-input))
+    # exp(-x) overflows to infinity for very negative x, whose reciprocal is the right zero
+    if not input.ndim:
+        return xp.reciprocal(xp.exp(-input) + 1)
+    value = xp.negative(input)
+    xp.exp(value, value)
+    xp.add(value, 1, value)
+    return xp.reciprocal(value, value)
 
-    input: [*S]. Returns [*S], integers as the default float. Derivative: y (1 - y).
-    """
 
-    def forward(xp, input: Array):
-        if input.dtype.kind == "c":
-            return 1 / (1 + xp.exp(-input))
-        # exp(-x) overflows to infinity for very negative x, whose reciprocal is the right zero
-        if not input.ndim:
-            return xp.reciprocal(xp.exp(-input) + 1)
-        value = xp.negative(input)
-        xp.exp(value, value)
-        xp.add(value, 1, value)
-        return xp.reciprocal(value, value)
-
-    def vjp_input(F, grad, result):
-        return F.sigmoid_backward(grad, result)
-
-    samples = unary()
+@smooth(_sigmoid, module=("torch", "nn.functional"))
+def sigmoid(F, grad, result):
+    """1 / (1 + exp(-x)), element by element, without overflow. Derivative: y (1 - y)."""
+    return F.sigmoid_backward(grad, result)
 
 
 composite(name="expit", module="special")(sigmoid)
@@ -113,33 +108,21 @@ def elu(input, alpha: float = 1.0, inplace: bool = False):
     return run(elu_kernel, input, (alpha, 1.0, 1.0), inplace)
 
 
-def selu_(input):
-    """In-place form of `selu`."""
-    return functional_selu(input, True)
-
-
-composite(name="selu_")(selu_)
+functional_selu = functional(
+    "selu", elu_kernel, "See `pellucid.selu`.", (SELU_ALPHA, SELU_SCALE, 1.0)
+)
 
 
 @composite()
 def selu(input):
-    """The self-normalising form of `elu`: scale * elu(x, alpha) with two fixed constants. input: [*S], "
-    "floating-point."""
-    return elu_kernel(input, SELU_ALPHA, SELU_SCALE, 1.0)
+    """The self-normalising form of `elu`: scale * elu(x, alpha) with two fixed constants. input: [*S], floating-point."""
+    return functional_selu(input)
 
 
-@composite(name="selu", module="nn.functional")
-def functional_selu(input, inplace: bool = False):
-    """See `pellucid.selu`."""
-    return run(elu_kernel, input, (SELU_ALPHA, SELU_SCALE, 1.0), inplace)
-
-
-def celu_(input, alpha: float = 1.0):
-    """In-place form of `celu`."""
-    return functional_celu(input, alpha, True)
-
-
-composite(name="celu_")(celu_)
+@composite(name="selu_")
+def selu_(input):
+    """In-place form of `selu`."""
+    return functional_selu(input, True)
 
 
 @composite()
@@ -150,6 +133,12 @@ def celu(input, alpha: float = 1.0):
         RuntimeError: alpha is zero.
     """
     return functional_celu(input, alpha)
+
+
+@composite(name="celu_")
+def celu_(input, alpha: float = 1.0):
+    """In-place form of `celu`."""
+    return functional_celu(input, alpha, True)
 
 
 @composite(name="celu", module="nn.functional")
@@ -232,10 +221,7 @@ class silu_kernel:
     samples = unary()
 
 
-@composite(module="nn.functional")
-def silu(input, inplace: bool = False):
-    """x * sigmoid(x) of each element, also called swish. input: [*S], floating-point."""
-    return run(silu_kernel, input, (), inplace)
+functional("silu", silu_kernel, "x * sigmoid(x) of each element, also called swish. input: [*S], floating-point.")
 
 
 @operator(module=None, name="mish", node="MishBackward0", elementwise=True)
@@ -253,10 +239,7 @@ class mish_kernel:
     samples = unary()
 
 
-@composite(module="nn.functional")
-def mish(input, inplace: bool = False):
-    """x * tanh(softplus(x)) of each element. input: [*S], floating-point."""
-    return run(mish_kernel, input, (), inplace)
+functional("mish", mish_kernel, "x * tanh(softplus(x)) of each element. input: [*S], floating-point.")
 
 
 @composite(module="nn.functional")

@@ -14,6 +14,7 @@ from pellucid.autograd.operator import composite
 from pellucid.core import random as draws
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.checks import scalar_name
+from pellucid.ops.randoms import drawn
 
 __all__ = ["alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout", "native_dropout"]
 
@@ -33,30 +34,24 @@ def _check(name: str, input, p) -> None:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}: it is the share to drop")
 
 
-def _mask(input: np.ndarray, p: float, channels: bool, draw) -> np.ndarray:
-    """Numbers from `draw(shape, dtype, p)`: one for each element, or one for each image and channel ([N, C, 1, ...])."""
-    if input.dtype.kind in "iub":
+def _mask(input: Tensor, channels: bool, draw) -> Tensor:
+    """Numbers from `draw(shape, dtype)`: one for each element, or one for each image and channel ([N, C, 1, ...])."""
+    array = input._array
+    if array.dtype.kind in "iub":
         raise RuntimeError(
-            f"result type Float can't be cast to the desired output type {scalar_name(input)}: dropout scales what it keeps; "
+            f"result type Float can't be cast to the desired output type {scalar_name(array)}: dropout scales what it keeps; "
             "convert the input with .float()"
         )
-    if input.dtype.kind == "c":
+    if array.dtype.kind == "c":
         raise NotImplementedError(
-            f"\"bernoulli_scalar_cpu_\" not implemented for '{scalar_name(input)}': drop real and imaginary parts on their own"
+            f"\"bernoulli_scalar_cpu_\" not implemented for '{scalar_name(array)}': drop real and imaginary parts on their own"
         )
-    if channels and input.ndim < 2:
+    if channels and array.ndim < 2:
         raise RuntimeError(
-            f"Feature dropout requires at least 2 dimensions in the input: got shape {list(input.shape)}"
+            f"Feature dropout requires at least 2 dimensions in the input: got shape {list(array.shape)}"
         )
-    shape = input.shape[:2] + (1,) * (input.ndim - 2)
-    made = np.empty(shape, input.dtype) if channels else np.empty_like(input)
-    draws.fill(made, lambda size: draw(size, input.dtype, p))
-    return made
-
-
-def _kept(shape: tuple, dtype: np.dtype, p: float) -> np.ndarray:
-    """1 with probability 1 - p, else 0."""
-    return draws.bernoulli(1 - p, shape, dtype)
+    shape = array.shape[:2] + (1,) * (array.ndim - 2) if channels else array.shape
+    return drawn(lambda size: draw(size, array.dtype), shape, None if channels else np.empty_like(array))
 
 
 def _dropped(name: str, input: Tensor, p: float, train: bool, inplace: bool, channels: bool = False) -> Tensor:
@@ -64,24 +59,22 @@ def _dropped(name: str, input: Tensor, p: float, train: bool, inplace: bool, cha
     _check(name, input, p)
     if p == 0 or not train or not input._array.size:
         return input
-    mask = np.zeros((), input._array.dtype) if p == 1 else _mask(input._array, p, channels, draws.dropout_mask)
-    return input.mul_(wrap(mask)) if inplace else input * wrap(mask)
+    if p == 1:
+        mask = wrap(np.zeros((), input._array.dtype))
+    else:
+        mask = _mask(input, channels, lambda size, kind: draws.dropout_mask(size, kind, p))
+    return input.mul_(mask) if inplace else input * mask
 
 
 def _alpha_dropped(name: str, input: Tensor, p: float, train: bool, inplace: bool, channels: bool = False) -> Tensor:
     """a * (input where kept, SELU's bound where dropped) + b, with a and b such that mean 0 and variance 1 survive."""
     _check(name, input, p)
-    if p == 0 or not train or not input._array.size:
-        return input
-    if p == 1:
-        zero = wrap(np.zeros((), input._array.dtype))
-        return input.mul_(zero) if inplace else input * zero
-    mask = _mask(input._array, p, channels, _kept)
+    if p in (0, 1) or not train or not input._array.size:
+        return _dropped(name, input, p, train, inplace)
+    kept = _mask(input, channels, lambda size, kind: draws.bernoulli(1 - p, size, kind))
     scale = 1 / math.sqrt((SELU_BOUND * SELU_BOUND * p + 1) * (1 - p))
-    kind = mask.dtype.type
-    shift = (mask - kind(1)) * kind(-SELU_BOUND * scale) + kind(-SELU_BOUND * scale * p)
-    mask *= kind(scale)
-    return input.mul_(wrap(mask)).add_(wrap(shift)) if inplace else input * wrap(mask) + wrap(shift)
+    shift = (kept - 1) * (-SELU_BOUND * scale) + (-SELU_BOUND * scale * p)
+    return input.mul_(kept * scale).add_(shift) if inplace else input * (kept * scale) + shift
 
 
 def _probability(p: float) -> None:
@@ -89,11 +82,11 @@ def _probability(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}: it is the share to drop")
 
 
-# --- torch.dropout and its relatives ----------------------------------------------------------------------------------
+# --- torch.dropout and its relatives, with their forms in nn.functional -----------------------------------------------
 
 
-def _pair(name: str, apply, channels: bool, doc: str):
-    """`name` and `name_`, the function and its in-place form."""
+def _family(name: str, apply, channels: bool, training: bool | None, doc: str):
+    """Declare `name`, its in-place form `name_`, and `nn.functional.name` with its default of `training` unless that is None."""
 
     def out_of_place(input, p, train):
         return apply(name, input, p, train, False, channels)
@@ -101,39 +94,34 @@ def _pair(name: str, apply, channels: bool, doc: str):
     def in_place(input, p, train):
         return apply(f"{name}_", input, p, train, True, channels)
 
-    for function, title in ((out_of_place, name), (in_place, f"{name}_")):
+    def functional(input, p=0.5, training=training, inplace=False):
+        _probability(p)
+        return apply(name, input, p, training, inplace, channels)
+
+    raises = "Raises: RuntimeError for integers or a probability outside [0, 1] (nn.functional: ValueError)."
+    for function, title in ((out_of_place, name), (in_place, f"{name}_"), (functional, name)):
         function.__name__ = function.__qualname__ = title
-        function.__doc__ = doc
-        composite(name=title)(function)
-    return out_of_place
+        function.__doc__ = f"{doc} Returns the input itself unless training.\n\n{raises}\n"
+    composite()(out_of_place)
+    composite()(in_place)
+    if training is not None:
+        composite(module="nn.functional")(functional)
+    return out_of_place, functional
 
 
-dropout = _pair("dropout", _dropped, False, """\
-Elements set to zero with probability p, the others divided by 1 - p.
+dropout, functional_dropout = _family("dropout", _dropped, False, True, """\
+Elements set to zero with probability p, the others divided by 1 - p. input: [*S], float.""")  # fmt: skip
 
-input: [*S], float. Returns the input itself unless `train`. Raises: RuntimeError for a probability outside [0, 1] or integers.
-""")  # fmt: skip
+feature_dropout, _ = _family("feature_dropout", _dropped, True, None, """\
+Channels set to zero with probability p, the others divided by 1 - p. input: [N, C, *S], float.""")  # fmt: skip
 
-feature_dropout = _pair("feature_dropout", _dropped, True, """\
-Channels set to zero with probability p, the others divided by 1 - p.
+alpha_dropout, _ = _family("alpha_dropout", _alpha_dropped, False, False, """\
+Elements set to SELU's lower bound with probability p, then scaled and shifted so that mean 0 and variance 1 stay.
 
-input: [N, C, *S], float. Returns the input itself unless `train`.
-Raises: RuntimeError for a probability outside [0, 1], integers, or fewer than 2 dimensions.
-""")  # fmt: skip
+input: [*S], float. Source: Klambauer and others, Self-normalizing neural networks, 2017.""")  # fmt: skip
 
-alpha_dropout = _pair("alpha_dropout", _alpha_dropped, False, """\
-Elements set to SELU's lower bound with probability p.
-
-input: [*S], float. The result is scaled and shifted so that mean 0 and variance 1 stay; the input itself unless `train`.
-Raises: RuntimeError for a probability outside [0, 1] or integers.
-Source: Klambauer and others, Self-normalizing neural networks, 2017.
-""")  # fmt: skip
-
-feature_alpha_dropout = _pair("feature_alpha_dropout", _alpha_dropped, True, """\
-Channels set to SELU's lower bound with probability p, then scaled and shifted.
-
-input: [N, C, *S], float. Raises: RuntimeError for a probability outside [0, 1], integers, or fewer than 2 dimensions.
-""")  # fmt: skip
+feature_alpha_dropout, _ = _family("feature_alpha_dropout", _alpha_dropped, True, False, """\
+`alpha_dropout` of whole channels. input: [N, C, *S], float.""")  # fmt: skip
 
 
 @composite()
@@ -143,48 +131,18 @@ def native_dropout(input, p, train):
     input: [*S], float. Without `train` everything is kept. Raises: RuntimeError for a probability outside [0, 1].
     """
     _check("native_dropout", input, p)
+    shape = input._array.shape
     if not train or p == 0 or not input._array.size:
-        return input.clone(), wrap(np.ones(input._array.shape, np.bool_))
-    kept = np.empty_like(input._array, np.bool_)
-    draws.fill(kept, lambda shape: draws.bernoulli(1 - p, shape, np.dtype(np.bool_)))
-    return input * wrap(kept) * (0.0 if p == 1 else 1 / (1 - p)), wrap(kept)
+        return input.clone(), wrap(np.ones(shape, np.bool_))
+    into = np.empty_like(input._array, np.bool_)
+    kept = drawn(lambda size: draws.bernoulli(1 - p, size, np.dtype(np.bool_)), shape, into)
+    return input * kept * (0.0 if p == 1 else 1 / (1 - p)), kept
 
 
-# --- nn.functional ----------------------------------------------------------------------------------------------------
+# --- whole channels of sequences, images, volumes ---------------------------------------------------------------------
 
 
-@composite(module="nn.functional", name="dropout")
-def functional_dropout(input, p=0.5, training=True, inplace=False):
-    """Elements set to zero with probability p, the others divided by 1 - p.
-
-    input: [*S], float. Returns [*S]; the input itself unless `training`. Raises: ValueError for a p outside [0, 1].
-    """
-    _probability(p)
-    return _dropped("dropout", input, p, training, inplace)
-
-
-@composite(module="nn.functional", name="alpha_dropout")
-def functional_alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """Dropout that keeps mean 0 and variance 1: dropped elements take SELU's lower bound.
-
-    input: [*S], float. Returns [*S]; the input itself unless `training`. Raises: ValueError for a p outside [0, 1].
-    """
-    _probability(p)
-    return _alpha_dropped("alpha_dropout", input, p, training, inplace)
-
-
-@composite(module="nn.functional", name="feature_alpha_dropout")
-def functional_feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """`alpha_dropout` of whole channels.
-
-    input: [N, C, *S], float. Returns the same shape; the input itself unless `training`.
-    Raises: ValueError for a p outside [0, 1].
-    """
-    _probability(p)
-    return _alpha_dropped("feature_alpha_dropout", input, p, training, inplace, True)
-
-
-def _batched(input: Tensor, p: float, training: bool, inplace: bool, batched: bool) -> Tensor:
+def _channels(input: Tensor, p: float, training: bool, inplace: bool, batched: bool) -> Tensor:
     """Channel dropout of a batch, or of a single example [C, *S]."""
     name = "feature_dropout_" if inplace else "feature_dropout"
     if batched:
@@ -205,8 +163,7 @@ def _advise(name: str, input: Tensor, ranks: tuple, spatial: int) -> None:
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of sequences.
 
-    input: [N, C, L] or [C, L], float. Returns the same shape. Raises: ValueError for a p outside [0, 1], RuntimeError for
-    other ranks.
+    input: [N, C, L] or [C, L], float. Raises: ValueError for a p outside [0, 1], RuntimeError for other ranks.
     """
     _probability(p)
     if input.dim() not in (2, 3):
@@ -214,32 +171,31 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
             f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. It takes [N, C, L] or [C, L]; use dropout "
             "to drop single elements."
         )
-    return _batched(input, p, training, inplace, input.dim() == 3)
+    return _channels(input, p, training, inplace, input.dim() == 3)
 
 
 @composite(module="nn.functional")
 def dropout2d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of images.
 
-    input: [N, C, H, W], float; [N, C, L] is taken as a batch of sequences, with a warning. Returns the same shape.
-    Raises: ValueError for a p outside [0, 1].
+    input: [N, C, H, W], float; [N, C, L] is taken as a batch of sequences, with a warning. Raises: ValueError for a p outside
+    [0, 1].
     """
     _probability(p)
     _advise("dropout2d", input, (3, 4), 2)
     if input.dim() == 3:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
-            "desired - input is "
-            "interpreted as shape (N, C, L), where C is the channel dim. Use dropout1d to say so.", stacklevel=2)  # fmt: skip
-    return _dropped("feature_dropout_" if inplace else "feature_dropout", input, p, training, inplace, True)
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input "
+            "is interpreted as shape (N, C, L), where C is the channel dim. Use dropout1d to say so.", stacklevel=2)  # fmt: skip
+    return _channels(input, p, training, inplace, True)
 
 
 @composite(module="nn.functional")
 def dropout3d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of volumes.
 
-    input: [N, C, D, H, W] or [C, D, H, W], float. Returns the same shape. Raises: ValueError for a p outside [0, 1].
+    input: [N, C, D, H, W] or [C, D, H, W], float. Raises: ValueError for a p outside [0, 1].
     """
     _probability(p)
     _advise("dropout3d", input, (4, 5), 3)
-    return _batched(input, p, training, inplace, input.dim() == 5)
+    return _channels(input, p, training, inplace, input.dim() == 5)

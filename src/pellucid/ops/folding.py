@@ -21,7 +21,7 @@ __all__ = ["fold", "unfold"]
 # --- the two transposes ------------------------------------------------------------------------------------------------
 
 
-@operator(module=None, exact=True, node="Im2ColBackward0", linear=True)
+@operator(module=None, exact=True, node="Im2ColBackward0", linear=True, batching="fold")
 class im2col:
     """The windows of images as columns. input: [N, C, H, W]. Returns [N, C * kernel places, places of the window]."""
 
@@ -41,7 +41,7 @@ class im2col:
         yield (make(1, 1, 3, 3), (1, 1), (1, 1), (0, 0), (1, 1)), {}
 
 
-@operator(module=None, node="Col2ImBackward0", linear=True)
+@operator(module=None, node="Col2ImBackward0", linear=True, batching="fold")
 class col2im:
     """The transpose of `im2col`: columns added up where their windows lie. input: [N, C * K, P]. Returns [N, C, *size]."""
 

@@ -39,7 +39,7 @@ def _back(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     return tuple([axis.transpose() for axis in axes])
 
 
-@operator(module=None, linear=True)
+@operator(module=None, linear=True, batching="leading")
 class resample:
     """The last dimensions resized as `axes` say: the raw form of every mode, and the transpose of each. For formulas."""
 
@@ -80,7 +80,7 @@ def _declare(name: str, node: str, mode: str, count: int) -> None:
                 along = tuple([Axis(mode, s, c, scale, align) for s, c in zip(sizes, counts[-count:], strict=True)])
                 yield (make(1, 2, *sizes), along), {}
 
-    operator(module=None, name=name, node=f"Upsample{node}Backward0")(resizing)
+    operator(module=None, linear=True, batching="leading", name=name, node=f"Upsample{node}Backward0")(resizing)
 
 
 for _count in (1, 2, 3):

@@ -83,7 +83,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
         )
-    return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return reduce_loss((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
 # PyTorch takes the exponential in the operands' own dtype, so that of halfs overflows beyond 11.

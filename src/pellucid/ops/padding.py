@@ -47,7 +47,7 @@ def _padded_shape(shape: tuple, padding) -> list[int]:
     return made
 
 
-@operator(exact=True)
+@operator(exact=True, batching="leading")
 class constant_pad_nd:
     """The input with `value` put around it; negative padding cuts off.
 
@@ -80,6 +80,9 @@ class constant_pad_nd:
 
     def vjp_input(F, grad, pad):
         return F.constant_pad_nd(grad, tuple([-p for p in pad]), 0)
+
+    def jvp_input(F, tangent, pad):
+        return F.constant_pad_nd(tangent, pad, 0)
 
     def samples(make):
         yield (make(3, 4), (1, 2), 0.5), {}
@@ -125,7 +128,7 @@ def _folded(xp, grad, dim: int, size: int, before: int, after: int, mode: str):
     return made
 
 
-@operator(module=None, exact=True, linear=True)
+@operator(module=None, exact=True, linear=True, batching="leading")
 class repeated_padding:
     """The input with its own elements put around it; `mode` says which ones. The raw form, for formulas."""
 
@@ -136,15 +139,15 @@ class repeated_padding:
         return F.repeated_padding_backward(grad, input_shape, padding, mode)
 
 
-@operator(module=None, linear=True)
+@operator(module=None, linear=True, batching="shift")
 class repeated_padding_backward:
-    """The transpose of padding with the input's own elements: what was repeated is added up. Returns [*size]."""
+    """The transpose of padding with the input's own elements: what was repeated is added up. Returns [*input_shape]."""
 
-    def forward(xp, input: Array, size: tuple, padding: tuple, mode: str):
+    def forward(xp, input: Array, input_shape: tuple, padding: tuple, mode: str):
         made = input
         for dim, before, after in _pairs(input.ndim, padding):
             if before or after:
-                made = _folded(xp, made, dim, size[dim], before, after, mode)
+                made = _folded(xp, made, dim, input_shape[dim], before, after, mode)
         return made if made is not input else input.copy()
 
     def vjp_input(F, grad, padding, mode):
@@ -176,9 +179,8 @@ def _declare(mode: str, count: int) -> None:
             yield (make(2, *sizes), (1, 2) * count), {}
             yield (make(1, 2, *sizes), (2, -1) * count), {}
 
-    node = f"{TITLES[mode]}Pad{count}DBackward0"
-    fused = mode != "circular"
-    operator(module=None, exact=True, fused=fused, name=f"{mode}_pad{count}d", node=node)(padding_of_mode)
+    options = {"module": None, "exact": True, "linear": True, "batching": "leading", "fused": mode != "circular"}
+    operator(name=f"{mode}_pad{count}d", node=f"{TITLES[mode]}Pad{count}DBackward0", **options)(padding_of_mode)
 
 
 for _mode in TITLES:

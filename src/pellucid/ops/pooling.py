@@ -5,9 +5,10 @@ Pooling to a given size and the inverse of max_pool are in pooling_adaptive.py.
 
 from __future__ import annotations
 
-from pellucid.autograd.operator import Array, composite, operator
+import math
+
+from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
-from pellucid.core.tensor import wrap
 from pellucid.kernels import pooling as kernel
 from pellucid.ops.checks import scalar_name
 
@@ -19,8 +20,10 @@ __all__ = [
 
 # --- operators ------------------------------------------------------------------------------------------------------
 
+LINEAR = {"linear": True, "batching": "leading"}
 
-@operator(module=None, name="_max_pool", node="MaxPool2DWithIndicesBackward0", fused=True, exact=True)
+
+@operator(module=None, name="_max_pool", node="MaxPool2DWithIndicesBackward0", fused=True, exact=True, batching="leading")
 class _max_pool:
     """The largest value in each window, over as many last dimensions as `size` has."""
 
@@ -30,12 +33,15 @@ class _max_pool:
     def vjp_input(F, grad, input, result, places, size, stride, padding, dilation):
         return F._max_pool_backward(grad, input, result, places, size, stride, padding, dilation)
 
+    def jvp_input(F, tangent, input, result, places, size, stride, padding, dilation):
+        return F._max_pool_picked(tangent, input, result, places, size, stride, padding, dilation)
+
     def samples(make):
         yield (make.distinct(2, 3, 4, 6), (2, 3), (2, 2), (2, 2), (0, 0), (1, 1)), {}
         yield (make.distinct(2, 5), (3,), (3,), (2,), (1,), (1,)), {}
 
 
-@operator(module=None, name="_max_pool_backward", node="MaxPool2DWithIndicesBackwardBackward0", exact=True)
+@operator(module=None, name="_max_pool_backward", node="MaxPool2DWithIndicesBackwardBackward0", **LINEAR, exact=True)
 class _max_pool_backward:
     """Each gradient (input) at the place of the first maximum of its window of the image (other)."""
 
@@ -46,7 +52,7 @@ class _max_pool_backward:
         return F._max_pool_picked(grad, other, best, places, size, stride, padding, dilation)
 
 
-@operator(module=None, name="_max_pool_picked", exact=True)
+@operator(module=None, name="_max_pool_picked", **LINEAR, exact=True)
 class _max_pool_picked:
     """Of `input`, shaped like the image (other), the values at the first maximum of each window of the image."""
 
@@ -57,11 +63,22 @@ class _max_pool_picked:
         return F._max_pool_backward(grad, other, best, places, size, stride, padding, dilation)
 
 
-@operator(module=None, name="_avg_pool", node="AvgPool2DBackward0", fused=True, linear=True)
+@operator(module=None, batching="leading")
+class max_pool_indices:
+    """Where in its image (the last dimensions) each maximum was found, counted through it as one row."""
+
+    def forward(xp, input: Index, best: Index, places: tuple, size: tuple, stride: tuple, padding: tuple, dilation: tuple):
+        return kernel.maxima_indices(input, best, places, size, stride, padding, dilation)
+
+
+@operator(module=None, name="_avg_pool", node="AvgPool2DBackward0", fused=True, **LINEAR)
 class _avg_pool:
-    """The mean of each window, over as many last dimensions as `size` has."""
+    """The mean of each window, over as many last dimensions as `size` has; of integers rounded towards zero."""
 
     def forward(xp, input: Array, places: tuple, size: tuple, stride: tuple, padding: tuple, include_pad: bool, divisor):
+        if input.dtype.kind in "iu":
+            total = kernel.average(input.astype(xp.float64), places, size, stride, padding, include_pad, divisor)
+            return total.astype(input.dtype)
         return kernel.average(input, places, size, stride, padding, include_pad, divisor)
 
     def vjp_input(F, grad, input_shape, places, size, stride, padding, include_pad, divisor):
@@ -72,7 +89,7 @@ class _avg_pool:
         yield (make(2, 5), (3,), (3,), (2,), (1,), False, None), {}
 
 
-@operator(module=None, name="_avg_pool_backward", node="AvgPool2DBackwardBackward0", linear=True)
+@operator(module=None, name="_avg_pool_backward", node="AvgPool2DBackwardBackward0", **LINEAR)
 class _avg_pool_backward:
     """The transpose of `_avg_pool`: each gradient spread evenly over its window; `whole` is the image's spatial shape."""
 
@@ -158,7 +175,7 @@ def _max(function: str, count: int, input, kernel_size, stride, padding, dilatio
     best = T._max_pool(input, *geometry)
     if not return_indices:
         return best
-    return best, wrap(kernel.maxima_indices(input._array, best._array, *geometry))
+    return best, T.max_pool_indices(input, best, *geometry)
 
 
 def _mean(function: str, count: int, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor):
@@ -167,9 +184,6 @@ def _mean(function: str, count: int, input, kernel_size, stride, padding, ceil_m
         raise RuntimeError("divisor must be not zero: got divisor_override=0")
     if input._array.dtype.kind in "cb":
         raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_name(input._array)}'")
-    if input._array.dtype.kind in "iu":
-        total = kernel.average(input._array.astype("f8"), places, size, stride, padding, bool(count_include_pad), divisor)
-        return wrap(total.astype(input._array.dtype))
     return T._avg_pool(input, places, size, stride, padding, bool(count_include_pad), divisor)
 
 
@@ -214,46 +228,32 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     return _mean("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@composite(module="nn.functional")
-def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """The mean of each window, or its sum over `divisor_override`.
+def _mean_family(count: int, shape: str):
+    """`avg_pool2d` and `avg_pool3d`."""
 
-    input: [N, C, H, W] or [C, H, W]; see `avg_pool1d`. Raises: RuntimeError for shapes or steps that do not fit.
+    def mean(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+        return _mean(f"avg_pool{count}d", count, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+    mean.__name__ = f"avg_pool{count}d"
+    mean.__doc__ = f"""The mean of each window, or its sum over `divisor_override`.
+
+    input: [N, C, {shape}] or [C, {shape}]; see `avg_pool1d`. Raises: RuntimeError for shapes or steps that do not fit.
     """
-    return _mean("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return composite(module="nn.functional")(mean)
 
 
-@composite(module="nn.functional")
-def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """The mean of each window, or its sum over `divisor_override`.
+def _norm_family(count: int, shape: str):
+    """`lp_poolNd`."""
 
-    input: [N, C, D, H, W] or [C, D, H, W]; see `avg_pool1d`. Raises: RuntimeError for shapes or steps that do not fit.
-    """
-    return _mean("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    def norm(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+        size = window(f"lp_pool{count}d", "kernel_size", kernel_size, count)
+        mean = _mean(f"avg_pool{count}d", count, input.pow(norm_type), size, stride, 0, ceil_mode, True, None)
+        return (mean.sign() * T.relu(mean.abs()) * math.prod(size)).pow(1.0 / norm_type)
 
-
-def _lp(function: str, count: int, input, norm_type, kernel_size, stride, ceil_mode):
-    size = window(function, "kernel_size", kernel_size, count)
-    number = 1
-    for k in size:
-        number *= k
-    mean = _mean(f"avg_pool{count}d", count, input.pow(norm_type), size, stride, 0, ceil_mode, True, None)
-    return (mean.sign() * T.relu(mean.abs()) * number).pow(1.0 / norm_type)
+    norm.__name__ = f"lp_pool{count}d"
+    norm.__doc__ = f"The p-norm of each window: (sum x^p)^(1/p). input: [N, C, {shape}] or [C, {shape}]."
+    return composite(module="nn.functional")(norm)
 
 
-@composite(module="nn.functional")
-def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """The p-norm of each window: (sum x^p)^(1/p). input: [N, C, L] or [C, L]."""
-    return _lp("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-@composite(module="nn.functional")
-def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """The p-norm of each window: (sum x^p)^(1/p). input: [N, C, H, W] or [C, H, W]."""
-    return _lp("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-@composite(module="nn.functional")
-def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """The p-norm of each window: (sum x^p)^(1/p). input: [N, C, D, H, W] or [C, D, H, W]."""
-    return _lp("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
+avg_pool2d, avg_pool3d = _mean_family(2, "H, W"), _mean_family(3, "D, H, W")
+lp_pool1d, lp_pool2d, lp_pool3d = _norm_family(1, "L"), _norm_family(2, "H, W"), _norm_family(3, "D, H, W")

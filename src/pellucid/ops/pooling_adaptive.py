@@ -11,10 +11,10 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
-from pellucid.core.random import uniform
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.checks import scalar_name
+from pellucid.ops.checks import every_value, scalar_name
 from pellucid.ops.pooling import check_image, window
+from pellucid.ops.randoms import rand
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
@@ -68,7 +68,7 @@ def _along_each(xp, array, matrices) -> np.ndarray:
     return xp.array(array, order="C")
 
 
-@operator(module=None, name="_adaptive_avg_pool", node="AdaptiveAvgPool2DBackward0", fused=True, exact=True, linear=True)
+@operator(module=None, name="_adaptive_avg_pool", node="AdaptiveAvgPool2DBackward0", fused=True, exact=True, linear=True, batching="leading")
 class _adaptive_avg_pool:
     """Means of windows that cover the last dimensions evenly, `size` many of them."""
 
@@ -77,26 +77,25 @@ class _adaptive_avg_pool:
         return _along_each(xp, input, [None if n == s else _averaging(s, n, input.dtype) for s, n in zip(shape, size, strict=True)])
 
     def vjp_input(F, grad, input_shape, size):
-        return F._adaptive_avg_pool_backward(grad, tuple(input_shape), size)
+        return F._adaptive_avg_pool_backward(grad, tuple(input_shape[-len(size) :]), size)
 
     def samples(make):
         yield (make(2, 3, 5, 6), (2, 3)), {}
         yield (make(2, 5), (4,)), {}
 
 
-@operator(module=None, name="_adaptive_avg_pool_backward", node="AdaptiveAvgPool2DBackwardBackward0", exact=True, linear=True)
+@operator(module=None, name="_adaptive_avg_pool_backward", node="AdaptiveAvgPool2DBackwardBackward0", exact=True, linear=True, batching="leading")
 class _adaptive_avg_pool_backward:
-    """The transpose of `_adaptive_avg_pool`: each gradient spread evenly over its window of an image of that shape."""
+    """The transpose of `_adaptive_avg_pool`: each gradient spread evenly over its window of an image of that spatial shape."""
 
     def forward(xp, input: Array, shape: tuple, size: tuple):
-        shape = shape[-len(size) :]
         return _along_each(xp, input, [None if n == s else _averaging(s, n, input.dtype).T for s, n in zip(shape, size, strict=True)])
 
     def vjp_input(F, grad, size):
         return F._adaptive_avg_pool(grad, size)
 
 
-@operator(module=None, name="_image_gather", node="AdaptiveMaxPool2DBackward0", fused=True, exact=True, linear=True)
+@operator(module=None, name="_image_gather", node="AdaptiveMaxPool2DBackward0", fused=True, exact=True, linear=True, batching="leading")
 class _image_gather:
     """Of each image (the last `count` dimensions) the elements with the numbers `indices`, which count it flattened."""
 
@@ -106,23 +105,23 @@ class _image_gather:
         return xp.take_along_axis(flat, numbers, -1).reshape(indices.shape)
 
     def vjp_input(F, grad, input_shape, indices, count):
-        return F._image_scatter(grad, indices, tuple(input_shape), count)
+        return F._image_scatter(grad, indices, tuple(input_shape[-count:]), count)
 
     def samples(make):
         yield (make(2, 3, 4), make.integers(2, 2, 2, high=12), 2), {}
 
 
-@operator(module=None, name="_image_scatter", node="AdaptiveMaxPool2DBackwardBackward0", exact=True, linear=True)
+@operator(module=None, name="_image_scatter", node="AdaptiveMaxPool2DBackwardBackward0", exact=True, linear=True, batching="leading")
 class _image_scatter:
-    """The transpose of `_image_gather`: gradients added up at their numbers in an image of that shape."""
+    """The transpose of `_image_gather`: gradients added up at their numbers in images of that size."""
 
-    def forward(xp, input: Array, indices: Index, shape: tuple, count: int):
-        lead, places = shape[:-count], math.prod(shape[-count:])
+    def forward(xp, input: Array, indices: Index, size: tuple, count: int):
+        lead, places = indices.shape[:-count], math.prod(size)
         images = math.prod(lead)
         numbers = indices.reshape(images, math.prod(indices.shape[-count:])) + xp.arange(images)[:, None] * places
         whole = xp.zeros(images * places, input.dtype)
         xp.add.at(whole, numbers.reshape(-1), input.reshape(-1))
-        return whole.reshape(shape)
+        return whole.reshape(*lead, *size)
 
     def vjp_input(F, grad, indices, count):
         return F._image_gather(grad, indices, count)
@@ -137,24 +136,31 @@ def _adaptive_mean(function: str, count: int, input: Tensor, output_size) -> Ten
     return T._adaptive_avg_pool(input, size)
 
 
+@operator(module=None, batching="leading")
+class adaptive_max_indices:
+    """Where in its image the largest element of each window is, counted through it as one row; windows as `_adaptive_avg_pool`'s."""
+
+    def forward(xp, input: Index, size: tuple):
+        lead, shape = input.shape[: -len(size)], input.shape[-len(size) :]
+        edges = [_edges(whole, parts) for whole, parts in zip(shape, size, strict=True)]
+        numbers = xp.arange(math.prod(shape)).reshape(shape)
+        chosen = xp.empty(lead + size, xp.int64)
+        for place in np.ndindex(*size):
+            box = tuple(slice(int(e[0][i]), int(e[1][i])) for e, i in zip(edges, place, strict=True))
+            seen = input[(..., *box)].reshape(*lead, -1)
+            chosen[(..., *place)] = numbers[box].reshape(-1)[seen.argmax(axis=-1)]
+        return chosen
+
+
 def _adaptive_max(function: str, count: int, input: Tensor, output_size, return_indices: bool):
-    size = _target(function, input, output_size, count)
-    array = input._array
-    lead, shape = array.shape[:-count], array.shape[-count:]
-    edges = [_edges(whole, parts) for whole, parts in zip(shape, size, strict=True)]
-    flat_numbers = np.arange(math.prod(shape)).reshape(shape)
-    chosen = np.empty(lead + size, np.int64)
-    for place in np.ndindex(*size):
-        box = tuple(slice(int(e[0][i]), int(e[1][i])) for e, i in zip(edges, place, strict=True))
-        seen = array[(..., *box)].reshape(*lead, -1)
-        chosen[(..., *place)] = flat_numbers[box].reshape(-1)[seen.argmax(axis=-1)]
+    chosen = adaptive_max_indices(input, _target(function, input, output_size, count))
     return _gathered(input, chosen, count, return_indices)
 
 
-def _gathered(input: Tensor, chosen: np.ndarray, count: int, return_indices: bool):
+def _gathered(input: Tensor, chosen: Tensor, count: int, return_indices: bool):
     """The elements of each image with the numbers `chosen`, and the numbers if wanted."""
-    made = T._image_gather(input, wrap(chosen), count)
-    return (made, wrap(chosen)) if return_indices else made
+    made = T._image_gather(input, chosen, count)
+    return (made, chosen) if return_indices else made
 
 
 def _adaptive(count: int, shape: str):
@@ -216,22 +222,27 @@ def _fractional(function: str, count: int, input, kernel_size, output_size, outp
             raise RuntimeError(f"{function}(): pool {name} {k} too large relative to input {name} {whole} for output size {n}")
     images = shape[0] if len(shape) == count + 2 else 1
     if samples is None:
-        samples = wrap(uniform((images, shape[-count - 1], count), input._array.dtype))
-    chosen = _fractional_places(input._array.reshape(images, shape[-count - 1], *shape[-count:]), size, parts, samples._array)
-    return _gathered(input, chosen.reshape(*shape[:-count], *parts), count, return_indices)
+        samples = rand(images, shape[-count - 1], count, dtype=input.dtype)
+    whole = input.reshape(images, shape[-count - 1], *shape[-count:])
+    chosen = fractional_indices(whole, samples, size, parts).reshape(*shape[:-count], *parts)
+    return _gathered(input, chosen, count, return_indices)
 
 
-def _fractional_places(array: np.ndarray, size: tuple, parts: tuple, samples: np.ndarray) -> np.ndarray:
-    count, shape = len(size), array.shape[2:]
-    chosen = np.empty((*array.shape[:2], *parts), np.int64)
-    numbers = np.arange(math.prod(shape)).reshape(shape)
-    for n, c in np.ndindex(*array.shape[:2]):
-        # the samples count dimensions from the last one
-        starts = [_starts(float(samples[n, c, count - 1 - d]), shape[d], parts[d], size[d]) for d in range(count)]
-        for place in np.ndindex(*parts):
-            box = tuple(slice(int(s[i]), int(s[i]) + k) for s, i, k in zip(starts, place, size, strict=True))
-            chosen[(n, c, *place)] = numbers[box].reshape(-1)[array[(n, c, *box)].argmax()]
-    return chosen
+@operator(module=None, batching="leading")
+class fractional_indices:
+    """Where in its image the largest element of each randomly placed window is. input: [*L, *S]; samples: [*L, number of sizes]."""
+
+    def forward(xp, input: Index, samples: Index, size: tuple, parts: tuple):
+        count, shape = len(size), input.shape[-len(size) :]
+        chosen = xp.empty((*input.shape[:-count], *parts), xp.int64)
+        numbers = xp.arange(math.prod(shape)).reshape(shape)
+        for image in np.ndindex(*input.shape[:-count]):
+            # the samples count dimensions from the last one
+            starts = [_starts(float(samples[(*image, count - 1 - d)]), shape[d], parts[d], size[d]) for d in range(count)]
+            for place in np.ndindex(*parts):
+                box = tuple(slice(int(s[i]), int(s[i]) + k) for s, i, k in zip(starts, place, size, strict=True))
+                chosen[(*image, *place)] = numbers[box].reshape(-1)[input[(*image, *box)].argmax()]
+        return chosen
 
 
 def _fractional_family(count: int, shape: str):
@@ -286,7 +297,7 @@ def _unpool(function: str, count: int, input: Tensor, indices: Tensor, kernel_si
     if input._array.ndim not in (count + 1, count + 2):
         raise RuntimeError(f"Input to {function} should be a {count + 1}d or {count + 2}d Tensor, but got {input._array.ndim}d")
     lead, places = input._array.shape[:-count], math.prod(whole)
-    numbers = indices._array
+    numbers = every_value(indices)
     if numbers.size and (numbers.min() < 0 or numbers.max() >= places):
         bad = numbers[(numbers < 0) | (numbers >= places)].flat[0]
         raise RuntimeError(f"Found an invalid max index: {bad} (output volumes are of size {'x'.join(map(str, whole))})")
@@ -294,28 +305,19 @@ def _unpool(function: str, count: int, input: Tensor, indices: Tensor, kernel_si
     return empty.scatter(-1, indices.flatten(-count), input.flatten(-count)).reshape(*lead, *whole)
 
 
-@composite(module="nn.functional")
-def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Maxima put back where `max_pool1d` found them, zeros elsewhere.
+def _unpool_family(count: int, shape: str):
+    """`max_unpoolNd`."""
 
-    input, indices: [N, C, L] or [C, L]. Returns [N, C, *output_size]. Raises: ValueError or RuntimeError for what does not fit.
+    def unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+        return _unpool(f"max_unpool{count}d", count, input, indices, kernel_size, stride, padding, output_size)
+
+    unpool.__name__ = f"max_unpool{count}d"
+    unpool.__doc__ = f"""Maxima put back where `max_pool{count}d` found them, zeros elsewhere.
+
+    input, indices: [N, C, {shape}] or [C, {shape}]. Returns [N, C, *output_size].
+    Raises: ValueError or RuntimeError for what does not fit.
     """
-    return _unpool("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
+    return composite(module="nn.functional")(unpool)
 
 
-@composite(module="nn.functional")
-def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Maxima put back where `max_pool2d` found them, zeros elsewhere.
-
-    input, indices: [N, C, H, W] or [C, H, W]. Returns [N, C, *output_size]. Raises: ValueError or RuntimeError for what does not fit.
-    """
-    return _unpool("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
-
-
-@composite(module="nn.functional")
-def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Maxima put back where `max_pool3d` found them, zeros elsewhere.
-
-    input, indices: [N, C, D, H, W] or [C, D, H, W]. Returns [N, C, *output_size]. Raises: ValueError or RuntimeError for what does not fit.
-    """
-    return _unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
+max_unpool1d, max_unpool2d, max_unpool3d = _unpool_family(1, "L"), _unpool_family(2, "H, W"), _unpool_family(3, "D, H, W")

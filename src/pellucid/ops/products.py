@@ -295,7 +295,7 @@ class _matmul:
         return sum_to_shape(F, F.matmul(F.transpose(input, -1, -2), grad), other_shape)
 
     def batch(F, batched, input, other):
-        return _product_of_each(F, input, "input" in batched, other, "other" in batched)
+        return product_of_each(F, input, "input" in batched, other, "other" in batched)
 
     def samples(make):
         for a, b in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((4, 2, 3), (3, 2)), ((4, 2, 3), (3,)), ((3,), (2, 3, 2)),
@@ -303,7 +303,7 @@ class _matmul:
             yield (make(*a), make(*b)), {}
 
 
-def _product_of_each(F, a, a_batched: bool, b, b_batched: bool):
+def product_of_each(F, a, a_batched: bool, b, b_batched: bool):
     """matmul under vmap: vectors become matrices, and a batch stands in front of all dimensions that broadcast."""
     a_rank, b_rank = a.ndim - a_batched, b.ndim - b_batched
     if a_rank == 1:
@@ -405,7 +405,7 @@ class linear:
     def batch(F, batched, input, weight, bias):
         if "weight" in batched:
             turned = F.transpose(weight, 1, 2) if weight.ndim == 3 else weight
-            made = _product_of_each(F, input, "input" in batched, turned, True)
+            made = product_of_each(F, input, "input" in batched, turned, True)
         else:
             made = F.linear(input, weight, None if "bias" in batched else bias)
             if "bias" not in batched:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import Array, operator
+from pellucid.ops.batch_places import in_front
+from pellucid.ops.batches import for_each
 from pellucid.ops.checks import check_integral_scale, check_rank, same_dtype, scalar_name, times
-from pellucid.ops.products import check_batches, check_mv, inner_sizes, no_bools, sum_to_shape
+from pellucid.ops.products import check_batches, check_mv, inner_sizes, no_bools, product_of_each, sum_to_shape
 from pellucid.ops.scalars import number_in
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]
@@ -45,6 +47,34 @@ def _of_addend(F, grad, input_shape, beta):
     return _scaled(sum_to_shape(F, grad, input_shape), beta)
 
 
+def _moved(F, tangents, a, b, beta, alpha, product):
+    """The tangent of beta * input + alpha * product(a, b)."""
+    moved, first, second = tangents
+    pairs = [(x, y) for x, y in ((first, b), (a, second)) if x is not None and y is not None]
+    parts = [_scaled(product(F, x, False, y, False), alpha) for x, y in pairs]
+    if moved is not None and (beta or not parts):
+        parts.append(_scaled(moved, beta))
+    return parts[0] if len(parts) == 1 else sum(parts[1:], parts[0])
+
+
+def _of_each(F, size: int, batched: set, input, factors: dict, beta, alpha, product):
+    """beta * input + alpha * product of the two factors, for each example of a batch."""
+    (first, a), (second, b) = factors.items()
+    made = _scaled(product(F, a, first in batched, b, second in batched), alpha)
+    rank = made.ndim - bool({first, second} & batched)
+    if beta:
+        made = made + _scaled(in_front(F, input, rank) if "input" in batched else input, beta)
+    return for_each(F, made, made.ndim > rank, size)
+
+
+def _outer(F, a, a_batched: bool, b, b_batched: bool):
+    return F.unsqueeze(a, -1) * F.unsqueeze(b, -2)
+
+
+def _summed(F, a, a_batched: bool, b, b_batched: bool):
+    return F.sum_dim(product_of_each(F, a, a_batched, b, b_batched), (-3,), False)
+
+
 @operator(method=True, inplace=True, exact=True)
 class addmm:
     """Matrix product added to a tensor: beta * input + alpha * mat1 @ mat2.
@@ -69,6 +99,12 @@ class addmm:
 
     def vjp_mat2(F, grad, mat1, alpha):
         return _scaled(F.mm(F.transpose(mat1, 0, 1), grad), alpha)
+
+    def jvp(F, tangents, mat1, mat2, beta, alpha):
+        return _moved(F, tangents, mat1, mat2, beta, alpha, product_of_each)
+
+    def batch(F, size_of_batch, batched, input, mat1, mat2, beta, alpha):
+        return _of_each(F, size_of_batch, batched, input, {"mat1": mat1, "mat2": mat2}, beta, alpha, product_of_each)
 
     def samples(make):
         yield (make(2, 4), make(2, 3), make(3, 4)), {"beta": 0.5, "alpha": 2}
@@ -98,6 +134,12 @@ class addmv:
 
     def vjp_vec(F, grad, mat, alpha):
         return _scaled(F.mv(F.transpose(mat, 0, 1), grad), alpha)
+
+    def jvp(F, tangents, mat, vec, beta, alpha):
+        return _moved(F, tangents, mat, vec, beta, alpha, product_of_each)
+
+    def batch(F, size_of_batch, batched, input, mat, vec, beta, alpha):
+        return _of_each(F, size_of_batch, batched, input, {"mat": mat, "vec": vec}, beta, alpha, product_of_each)
 
     def samples(make):
         yield (make(2), make(2, 3), make(3)), {"beta": 0.5, "alpha": 2}
@@ -129,6 +171,12 @@ class addr:
 
     def vjp_vec2(F, grad, vec1, alpha):
         return _scaled(F.mv(F.transpose(grad, 0, 1), vec1), alpha)
+
+    def jvp(F, tangents, vec1, vec2, beta, alpha):
+        return _moved(F, tangents, vec1, vec2, beta, alpha, _outer)
+
+    def batch(F, size_of_batch, batched, input, vec1, vec2, beta, alpha):
+        return _of_each(F, size_of_batch, batched, input, {"vec1": vec1, "vec2": vec2}, beta, alpha, _outer)
 
     def samples(make):
         yield (make(2, 3), make(2), make(3)), {"beta": 0.5, "alpha": 2}
@@ -163,6 +211,12 @@ class addbmm:
     def vjp_batch2(F, grad, batch1, alpha):
         return _scaled(F.matmul(F.transpose(batch1, 1, 2), grad), alpha)
 
+    def jvp(F, tangents, batch1, batch2, beta, alpha):
+        return _moved(F, tangents, batch1, batch2, beta, alpha, _summed)
+
+    def batch(F, size_of_batch, batched, input, batch1, batch2, beta, alpha):
+        return _of_each(F, size_of_batch, batched, input, {"batch1": batch1, "batch2": batch2}, beta, alpha, _summed)
+
     def samples(make):
         yield (make(2, 4), make(5, 2, 3), make(5, 3, 4)), {"beta": 0.5, "alpha": 2}
 
@@ -189,6 +243,12 @@ class baddbmm:
 
     def vjp_batch2(F, grad, batch1, alpha):
         return _scaled(F.bmm(F.transpose(batch1, 1, 2), grad), alpha)
+
+    def jvp(F, tangents, batch1, batch2, beta, alpha):
+        return _moved(F, tangents, batch1, batch2, beta, alpha, product_of_each)
+
+    def batch(F, size_of_batch, batched, input, batch1, batch2, beta, alpha):
+        return _of_each(F, size_of_batch, batched, input, {"batch1": batch1, "batch2": batch2}, beta, alpha, product_of_each)
 
     def samples(make):
         yield (make(2, 1), make(5, 2, 3), make(5, 3, 4)), {"beta": 0.5, "alpha": 2}

@@ -240,9 +240,10 @@ class multinomial:
 
 
 def _fill(tensor: Tensor, name: str, draw) -> Tensor:
-    """Overwrite a tensor with drawn numbers; gradients do not pass through."""
+    """Overwrite a tensor with drawn numbers; gradients do not pass through. Inside of transforms it is a copy."""
     if modes.transforms:
-        return _fill_inside(tensor, draw)
+        _check_target(tensor)
+        return tensor.copy_(drawn(draw, tensor._array.shape))
     recorded = check_inplace(tensor, False)
     draws.fill(tensor._array, draw)
     written(tensor, name)
@@ -251,15 +252,14 @@ def _fill(tensor: Tensor, name: str, draw) -> Tensor:
     return tensor
 
 
-def _fill_inside(tensor: Tensor, draw) -> Tensor:
-    """`_fill` inside of transforms, which see it as a copy."""
+def _check_target(tensor: Tensor) -> None:
+    """RuntimeError where vmap would write other numbers for each example into a tensor that all examples share."""
     level = batch_level()
     if level is not None and level.draws_apart() and not (tensor._wraps and tensor._level is level and tensor._batched):
         raise RuntimeError(
             "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness: all "
             "examples share the tensor. Make it inside of vmap with zeros_like() of a tensor that differs between them."
         )
-    return tensor.copy_(drawn(draw, tensor._array.shape))
 
 
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator=None, **bounds) -> Tensor:
@@ -290,6 +290,7 @@ def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, ge
 def bernoulli_(self: Tensor, p=0.5, *, generator=None) -> Tensor:
     """Overwrite with ones, with probability p (a number or a tensor), and zeros."""
     if isinstance(p, Tensor) and modes.transforms:
+        _check_target(self)
         return self.copy_(bernoulli(p.expand(self._array.shape), generator=generator))
     given = p._array if isinstance(p, Tensor) else p
     return _fill(self, "bernoulli_", lambda shape: draws.bernoulli(given, shape, self._array.dtype, generator))

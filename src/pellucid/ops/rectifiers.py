@@ -12,6 +12,7 @@ from pellucid.autograd.operator import Array, Index, Promote, composite, operato
 from pellucid.autograd.samples import unary
 from pellucid.core.tensor import Tensor
 from pellucid.ops.checks import require_kind, scalar_name
+from pellucid.ops.families import no_slope
 from pellucid.ops.scalars import number_in
 
 __all__ = ["hardshrink", "prelu", "relu", "rrelu", "threshold"]
@@ -34,55 +35,42 @@ def in_place_form(function) -> None:
     composite(name=name, module="nn.functional")(form)
 
 
-@operator(module=None, elementwise=True)
-class pass_above:
-    """The gradient where `point` is over the threshold (or NaN), else zero."""
+def functional(name: str, kernel, purpose: str, attributes: tuple = ()):
+    """Declare a function of `nn.functional` that calls an operator, in place if asked to."""
 
-    def forward(xp, input: Array, point: Array, threshold: float):
-        return xp.where(point <= threshold, 0, input)
+    def form(input, inplace: bool = False):
+        return run(kernel, input, attributes, inplace)
 
-    def vjp_input(F, grad, point, threshold):
-        return F.pass_above(grad, point, threshold)
-
-    def vjp_point(F, grad):
-        return F.zeros_as(grad)
-
-    def samples(make):
-        yield (make(3, 4), make(3, 4), 0.0), {}
+    form.__name__ = form.__qualname__ = name
+    form.__doc__ = purpose
+    return composite(module="nn.functional")(form)
 
 
-@operator(module=None, elementwise=True)
-class pass_inside:
-    """The gradient where `point` lies strictly between two numbers (or is NaN), else zero."""
-
-    def forward(xp, input: Array, point: Array, low: float, high: float):
-        return xp.where((point <= low) | (point >= high), 0, input)
-
-    def vjp_input(F, grad, point, low, high):
-        return F.pass_inside(grad, point, low, high)
-
-    def vjp_point(F, grad):
-        return F.zeros_as(grad)
-
-    def samples(make):
-        yield (make(3, 4), make(3, 4), -1.0, 1.0), {}
+# --- gradients of straight pieces --------------------------------------------------------------------------------------
 
 
-@operator(module=None, elementwise=True)
-class pass_outside:
-    """The gradient where `point` lies outside of two numbers (or is NaN), else zero."""
+def _gate(name: str, where: str, closed):
+    """Declare what lets a gradient pass except where `closed(point, low, high)`; where the point is NaN it passes."""
 
-    def forward(xp, input: Array, point: Array, low: float, high: float):
-        return xp.where((point >= low) & (point <= high), 0, input)
+    @operator(module=None, elementwise=True, name=name)
+    class function:
+        __doc__ = f"The gradient where `point` lies {where} (or is NaN), else zero."
 
-    def vjp_input(F, grad, point, low, high):
-        return F.pass_outside(grad, point, low, high)
+        def forward(xp, input: Array, point: Array, low: float, high: float | None = None):
+            return xp.where(closed(point, low, high), 0, input)
 
-    def vjp_point(F, grad):
-        return F.zeros_as(grad)
+        def vjp_input(F, grad, point, low, high):
+            return getattr(F, name)(grad, point, low, high)
 
-    def samples(make):
-        yield (make(3, 4), make(3, 4), -1.0, 1.0), {}
+        vjp_point = no_slope
+
+        def samples(make):
+            yield (make(3, 4), make(3, 4), -1.0, 1.0), {}
+
+
+_gate("pass_above", "over a number", lambda point, low, high: point <= low)
+_gate("pass_inside", "strictly between two numbers", lambda point, low, high: (point <= low) | (point >= high))
+_gate("pass_outside", "outside of two numbers", lambda point, low, high: (point >= low) & (point <= high))
 
 
 @operator(promote=Promote.SAME, numbers=("slope",), module=None)
@@ -95,8 +83,7 @@ class slope_below:
     def vjp_input(F, grad, point, slope):
         return F.slope_below(grad, point, slope)
 
-    def vjp_point(F, grad):
-        return F.zeros_as(grad)
+    vjp_point = no_slope
 
     def vjp_slope(F, grad, input, point):
         return F.where(point > 0, 0, grad * input)
@@ -129,10 +116,7 @@ class relu:
     samples = unary()
 
 
-@composite(name="relu", module="nn.functional")
-def functional_relu(input, inplace: bool = False):
-    """max(x, 0) of each element; see `pellucid.relu`."""
-    return run(relu, input, (), inplace)
+functional_relu = functional("relu", relu, "max(x, 0) of each element; see `pellucid.relu`.")
 
 
 @operator(module=None, exact=True, node="HardtanhBackward0", elementwise=True)
@@ -165,10 +149,7 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool =
     return run(hardtanh_kernel, input, (min_val, max_val), inplace)
 
 
-@composite(module="nn.functional")
-def relu6(input, inplace: bool = False):
-    """min(max(x, 0), 6) of each element. input: [*S], real."""
-    return run(hardtanh_kernel, input, (0.0, 6.0), inplace)
+functional("relu6", hardtanh_kernel, "min(max(x, 0), 6) of each element. input: [*S], real.", (0.0, 6.0))
 
 
 @operator(module=None, name="leaky_relu", node="LeakyReluBackward0", elementwise=True)
@@ -194,7 +175,7 @@ def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
     return run(leaky_kernel, input, (negative_slope,), inplace)
 
 
-@operator(module=None, broadcast=True, node="PreluKernelBackward0")
+@operator(module=None, elementwise=True, node="PreluKernelBackward0")
 class prelu_kernel:
     """x for positive x, weight * x for the others; weight broadcasts."""
 
@@ -234,15 +215,11 @@ def prelu(input, weight):
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.size} "
                 f"and channel size = {channels}."
             )
-    shape = [1] * x.ndim
-    if x.ndim > 1:
-        shape[1] = w.size
-    elif x.ndim == 1:
-        shape[0] = w.size
-    return prelu_kernel(input, weight.reshape(shape))
+    channel = min(x.ndim - 1, 1)
+    return prelu_kernel(input, weight.reshape([w.size if d == channel else 1 for d in range(x.ndim)]))
 
 
-@operator(module=None, exact=True, node="RreluWithNoiseBackward0", broadcast=False)
+@operator(module=None, exact=True, node="RreluWithNoiseBackward0", elementwise=True)
 class rrelu_kernel:
     """x for positive x, noise * x for the others."""
 
@@ -273,6 +250,12 @@ def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool 
     return functional_rrelu(input, lower, upper, training)
 
 
+@composite(name="rrelu_")
+def rrelu_(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator=None):
+    """In-place form of `rrelu`."""
+    return functional_rrelu(input, lower, upper, training, True)
+
+
 @operator(module=None, exact=True, node="ThresholdBackward0", elementwise=True)
 class threshold_kernel:
     """x where it is over the threshold, `value` elsewhere."""
@@ -288,26 +271,16 @@ class threshold_kernel:
         yield (make(3, 4), 0.2, 5.0), {}
 
 
-def threshold_(input, threshold: float, value: float):
-    """In-place form of `threshold`."""
-    return run(threshold_kernel, input, (threshold, value), True)
-
-
-def rrelu_(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator=None):
-    """In-place form of `rrelu`."""
-    return functional_rrelu(input, lower, upper, training, True)
-
-
-composite(name="rrelu_")(rrelu_)
-
-
 @composite()
 def threshold(input, threshold: float, value: float):
     """x where it is over the threshold, `value` elsewhere. input: [*S], real."""
     return threshold_kernel(input, threshold, value)
 
 
-composite(name="threshold_")(threshold_)
+@composite(name="threshold_")
+def threshold_(input, threshold: float, value: float):
+    """In-place form of `threshold`."""
+    return run(threshold_kernel, input, (threshold, value), True)
 
 
 @composite(name="threshold", module="nn.functional")
@@ -333,10 +306,7 @@ class hardsigmoid_kernel:
     samples = unary()
 
 
-@composite(module="nn.functional")
-def hardsigmoid(input, inplace: bool = False):
-    """(x + 3) / 6, brought between 0 and 1. input: [*S], floating-point."""
-    return run(hardsigmoid_kernel, input, (), inplace)
+functional("hardsigmoid", hardsigmoid_kernel, "(x + 3) / 6, brought between 0 and 1. input: [*S], floating-point.")
 
 
 @operator(module=None, node="HardswishBackward0", elementwise=True)
@@ -353,10 +323,7 @@ class hardswish_kernel:
     samples = unary()
 
 
-@composite(module="nn.functional")
-def hardswish(input, inplace: bool = False):
-    """x times `hardsigmoid` of x. input: [*S], floating-point."""
-    return run(hardswish_kernel, input, (), inplace)
+functional("hardswish", hardswish_kernel, "x times `hardsigmoid` of x. input: [*S], floating-point.")
 
 
 @operator(method=True, exact=True, module=("torch", "nn.functional"), elementwise=True)

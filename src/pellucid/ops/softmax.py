@@ -8,8 +8,11 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as F
-from pellucid.core.tensor import dim_error
+from pellucid.core.random import exponential
 from pellucid.ops.checks import scalar_name
+from pellucid.ops.dims import one_dim
+from pellucid.ops.factories import zeros_like
+from pellucid.ops.randoms import drawn
 
 __all__ = ["log_softmax", "softmax", "softmin"]
 
@@ -20,11 +23,11 @@ def _canonical(input, dim: int) -> int:
             f"\"softmax_lastdim_kernel_impl\" not implemented for '{scalar_name(input)}': convert the input with "
             ".float(), or pass dtype="
         )
-    span = max(input.ndim, 1)
-    if not -span <= dim < span:
-        raise IndexError(dim_error(dim, input.ndim) if input.ndim else
-                         f"Dimension out of range (expected to be in range of [-1, 0], but got {dim})")  # fmt: skip
-    return dim % span
+    return one_dim(dim, input.ndim)
+
+
+def _canonical_pair(input, output, dim: int) -> int:
+    return dim % max(input.ndim, 1)
 
 
 def _shifted(xp, input, dim: int):
@@ -32,15 +35,27 @@ def _shifted(xp, input, dim: int):
     return input - xp.maximum.reduce(input, axis=dim, keepdims=True) if input.ndim else input - input
 
 
+def _samples(make):
+    yield (make(3, 4), 1), {}
+    yield (make(3, 4), 0), {}
+    yield (make(), 0), {}
+    yield (make(2, 3, 2), -2), {}
+
+
+def _pair_samples(make):
+    yield (make(3, 4), make(3, 4), 1), {}
+    yield (make(), make(), 0), {}
+
+
 @operator(module=None, name="softmax")
 class _softmax:
     """exp(input) / sum(exp(input)) along one dimension.
 
-    input: [*S], float. Returns [*S]. Derivative, from the result r: r * (grad - sum(grad * r)).
+    input: [*S], float. Returns [*S]. Derivative, from the result r: r * (grad - sum(grad * r)); it is symmetric.
     """
 
-    def canonical(input, dim: int):
-        return _canonical(input, dim)
+    canonical = _canonical
+    samples = _samples
 
     def forward(xp, input: Array, dim: int):
         if not input.size:
@@ -55,19 +70,16 @@ class _softmax:
     def vjp_input(F, grad, result, dim):
         return F.softmax_backward(grad, result, dim)
 
-    def samples(make):
-        yield (make(3, 4), 1), {}
-        yield (make(3, 4), 0), {}
-        yield (make(), 0), {}
-        yield (make(2, 3, 2), -2), {}
+    def jvp_input(F, tangent, result, dim):
+        return F.softmax_backward(tangent, result, dim)
 
 
-@operator(module=None)
+@operator(module=None, batching="shift")
 class softmax_backward:
     """Gradient of softmax's input, from that of its result and the result: output * (input - sum(input * output))."""
 
-    def canonical(input, output, dim: int):
-        return dim % max(input.ndim, 1)
+    canonical = _canonical_pair
+    samples = _pair_samples
 
     def forward(xp, input: Array, output: Array, dim: int):
         made = input * output
@@ -83,8 +95,11 @@ class softmax_backward:
     def vjp_output(F, grad, input, output, dim):
         return grad * (input - F.sum_dim(input * output, dim, True)) - input * F.sum_dim(grad * output, dim, True)
 
-    def samples(make):
-        yield (make(3, 4), make(3, 4), 1), {}
+    def jvp_input(F, tangent, output, dim):
+        return F.softmax_backward(tangent, output, dim)
+
+    def jvp_output(F, tangent, input, output, dim):
+        return tangent * (input - F.sum_dim(input * output, dim, True)) - output * F.sum_dim(input * tangent, dim, True)
 
 
 @operator(module=None, name="log_softmax")
@@ -94,8 +109,8 @@ class _log_softmax:
     input: [*S], float. Returns [*S]. Derivative, from the result r: grad - exp(r) * sum(grad).
     """
 
-    def canonical(input, dim: int):
-        return _canonical(input, dim)
+    canonical = _canonical
+    samples = _samples
 
     def forward(xp, input: Array, dim: int):
         if not input.size:
@@ -108,19 +123,16 @@ class _log_softmax:
     def vjp_input(F, grad, result, dim):
         return F.log_softmax_backward(grad, result, dim)
 
-    def samples(make):
-        yield (make(3, 4), 1), {}
-        yield (make(3, 4), 0), {}
-        yield (make(), 0), {}
-        yield (make(2, 3, 2), -2), {}
+    def jvp_input(F, tangent, result, dim):
+        return tangent - F.sum_dim(tangent * F.exp(result), dim, True)
 
 
-@operator(module=None)
+@operator(module=None, batching="shift")
 class log_softmax_backward:
     """Gradient of log_softmax's input, from that of its result and the result: input - exp(output) * sum(input)."""
 
-    def canonical(input, output, dim: int):
-        return dim % max(input.ndim, 1)
+    canonical = _canonical_pair
+    samples = _pair_samples
 
     def forward(xp, input: Array, output: Array, dim: int):
         made = xp.exp(output)
@@ -135,8 +147,11 @@ class log_softmax_backward:
     def vjp_output(F, grad, input, output, dim):
         return -grad * F.exp(output) * F.sum_dim(input, dim, True)
 
-    def samples(make):
-        yield (make(3, 4), make(3, 4), 1), {}
+    def jvp_input(F, tangent, output, dim):
+        return F.log_softmax_backward(tangent, output, dim)
+
+    def jvp_output(F, tangent, input, output, dim):
+        return -tangent * F.exp(output) * F.sum_dim(input, dim, True)
 
 
 def _implicit_dim(name: str, ndim: int) -> int:
@@ -191,15 +206,11 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     logits: [*S], unnormalised log-probabilities. `hard` rounds to one-hot vectors whose gradient is that of the soft ones.
     Source: Jang and others, Categorical reparameterization with Gumbel-softmax, 2017.
     """
-    from pellucid.core.random import exponential
-    from pellucid.core.tensor import wrap
-
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    noise = -np.log(exponential(logits._array.shape, logits._array.dtype))
-    soft = softmax((logits + wrap(noise)) / tau, dim)
+    noise = drawn(lambda shape: -np.log(exponential(shape, logits._array.dtype)), logits._array.shape)
+    soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft
-    sharp = np.zeros_like(soft._array)
-    np.put_along_axis(sharp, soft._array.argmax(axis=dim, keepdims=True), 1, axis=dim)
-    return wrap(sharp) - soft.detach() + soft
+    value = soft.detach()
+    return zeros_like(value).scatter_(dim, value.argmax(dim, True), 1.0) - value + soft
