@@ -25,19 +25,26 @@ TITLES = {
     "masked": "`pellucid.masked`",
     "signal.windows": "`pellucid.signal.windows`",
 }
+COLUMNS = ["call", "what it computes", "derivative", "forward mode", "batching", "cost", "kinks"]
 HEAD = """# Operators
 
 Made from the declarations by `python docs/make_operators.py`; a test holds this page to them.
 
-- **Derivative**: *any order* where the operator has a formula, which is made of operators itself; *of parts* for a function that is composed of operators and
-  has their derivatives; *none* where there is nothing to differentiate.
-- **Forward mode**: how tangents pass. *formula*: its own; *linear*: it is called on the tangents; *elementwise*: its Jacobian is diagonal; *transposed*: the reverse formula
-  is transposed.
-- **Batching**: what `vmap` does. *formula*: its own; *elementwise*, *shift*, *leading*, *fold*: see `autograd/batching.py`; *loop*: one call for each example.
+- **Derivative**: *any order* where the operator has a formula, which is made of operators itself; *of parts* for a function that
+  is composed of operators and has their derivatives; *none* where there is nothing to differentiate.
+- **Forward mode**: how tangents pass. *formula*: its own; *linear*: it is called on the tangents; *elementwise*: its Jacobian is
+  diagonal; *transposed*: the reverse formula is transposed.
+- **Batching**: what `vmap` does. *formula*: its own; *elementwise*, *shift*, *leading*, *fold*: see
+  `src/pellucid/autograd/batching.py`; *loop*: one call for each example.
 - **Cost**: the rule that `graph.cost` counts floating-point operations by.
-- Methods and forms in place (`add_`) are not listed beside their functions.
 - **Kinks**: whether [conventions.md](conventions.md) has rows for its values and derivatives at kinks, ties or poles.
+- Methods and forms in place (`add_`) are not listed beside their functions.
 """
+
+
+def table(rows: list[str]) -> list[str]:
+    """The lines of a table."""
+    return ["", f"| {' | '.join(COLUMNS)} |", f"| {' | '.join(['---'] * len(COLUMNS))} |", *rows, ""]
 
 
 def signature(function) -> str:
@@ -87,14 +94,12 @@ def page() -> str:
         functions = {name: f for name, f in exported.items() if not name.startswith("_") and not inspect.isclass(f)}
         functions = {name: f for name, f in functions.items() if not (name.endswith("_") and name[:-1] in exported)}
         lines += [f"## {title}", "", f"{len(functions)} functions."]
-        lines += ["", "| call | what it computes | derivative | forward mode | batching | cost | kinks |", "| --- | --- | --- | --- | --- | --- | --- |"]
-        lines += [row(module, name, functions[name]) for name in sorted(functions)]
-        lines.append("")
-    inner = [op for op in OPERATORS.values() if not any(op.public in module.values() for module in PUBLIC.values())]
-    lines += ["## Operators behind these", "", f"{len(inner)} operators that public functions and derivative formulas are made of.", ""]
-    lines += ["| call | what it computes | derivative | forward mode | batching | cost | kinks |", "| --- | --- | --- | --- | --- | --- | --- |"]
-    lines += [row("torch", op.name, op.public) for op in sorted(inner, key=lambda op: op.name)]
-    return "\n".join(lines) + "\n"
+        lines += table([row(module, name, functions[name]) for name in sorted(functions)])
+    exported = {id(f) for module in PUBLIC.values() for f in module.values()}
+    inner = sorted((op for op in OPERATORS.values() if id(op.public) not in exported), key=lambda op: op.name)
+    lines += ["## Operators behind these", "", f"{len(inner)} operators that public functions and derivative formulas are made of."]
+    lines += table([row("torch", op.name, op.public) for op in inner])
+    return "\n".join(lines[:-1]) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Autocast on the CPU: in which type each function runs, casts of weights that are kept, nesting, and custom functions."""
 
+import importlib
 import threading
 import warnings
 
@@ -582,3 +583,59 @@ def test_outside_of_blocks_nothing_is_noticed():
         assert F.cross_entropy(ramp(2, 3, dtype=bf16), LABELS).dtype is bf16
     with pytest.raises(TypeError):
         F.cross_entropy(ramp(2, 3), LABELS, no_such_argument=1)
+
+
+# --- with other machinery --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpoints_recompute_under_the_same_autocast(reentrant):
+    checkpoint = importlib.import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
+
+    w, x, seen = weight(), leaf([[1.0, 0.5]], f32), []
+
+    def layer(x):
+        seen.append(torch.get_autocast_dtype("cpu"))
+        return x @ w
+
+    with block(f16):
+        out = checkpoint(layer, x, use_reentrant=reentrant)
+    assert out.dtype is f16
+    out.sum().backward()
+    assert seen == [f16, f16]
+    assert close(w.grad, [[1.0, 1.0], [0.5, 0.5]])
+    assert not torch.is_autocast_enabled("cpu")
+
+
+def test_hooks_see_what_is_saved_in_the_low_type():
+    w, x, seen = weight(), const([[1.0, 0.5]], f32), []
+
+    def pack(tensor):
+        seen.append(tensor.dtype)
+        return tensor.float()
+
+    with block(), torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept.bfloat16()):
+        out = x @ w
+    out.sum().backward()
+    assert bf16 in seen
+    assert close(w.grad, [[1.0, 1.0], [0.5, 0.5]])
+
+
+def test_examples_of_a_batch_are_cast():
+    w = ramp(3, 3)
+    with block():
+        found = torch.func.vmap(lambda v: w @ v)(ramp(2, 3))
+        slope = torch.func.grad(lambda w: (ramp(2, 3) @ w).float().sum())(w)
+    assert found.dtype is bf16
+    assert close(found.float(), ramp(2, 3) @ w.mT, 1e-2)
+    assert slope.dtype is f32
+
+
+@pellucid_only("signatures and lines of Python functions")
+def test_functions_keep_their_signature_and_the_line_of_their_call():
+    import inspect
+
+    with block():
+        loss = F.cross_entropy(leaf([[1.0, 2.0]], f32), torch.tensor([0]))
+    assert "label_smoothing" in inspect.signature(F.cross_entropy).parameters
+    assert loss.grad_fn.site.file.endswith("test_autocast.py")

@@ -21,6 +21,7 @@ from pellucid.core.tensor import Tensor
 
 __all__ = [
     "autocast",
+    "autocast_as_now",
     "autocast_decrement_nesting",
     "autocast_increment_nesting",
     "clear_autocast_cache",
@@ -303,3 +304,8 @@ class autocast:
                 return func(*args, **kwargs)
 
         return inside
+
+
+def autocast_as_now() -> autocast:
+    """A block under which the CPU's autocast is as it is now: for what is computed again later."""
+    return autocast("cpu", get_autocast_dtype("cpu"), is_autocast_enabled("cpu"))

@@ -138,8 +138,9 @@ def record(op: Operator, bound, raw, common, result, inplace: Tensor | None = No
                 and saved._array.dtype.kind != "c"
             ):
                 setattr(node, name, Cast(saved, common))
-            elif isinstance(saved, Tensor) and saved._array.dtype in NARROW and node.adjust and node.adjust.wide:
-                setattr(node, name, Widened(saved, node.adjust.wide))
+            elif isinstance(saved, (Tensor, Packed)) and node.adjust is not None and node.adjust.wide is not None:
+                if by_name[name]._array.dtype in NARROW:
+                    setattr(node, name, Widened(saved, node.adjust.wide))
         elif name in op.attributes:
             setattr(node, name, raw_by_name[name])
         elif name.endswith("_shape"):

@@ -53,7 +53,7 @@ class Cast:
     __slots__ = ("dtype", "value")
     _rare = _view = None
 
-    def __init__(self, value: Tensor, dtype: np.dtype):
+    def __init__(self, value: Tensor | Packed, dtype: np.dtype):
         self.value, self.dtype = value, dtype
 
     @property

@@ -14,11 +14,11 @@ class Layout:
     operator: the operator's name, empty for nodes that are no operator's.
     operands: names of the operands, in the order of the edges; one name in `listed` where they are a list.
     places: the number of each among all operands, those without derivatives included.
-    saved: slots that hold tensors or arrays; `results` are those of the node's own results.
+    saved: slots that hold tensors or arrays.
     attributes: slots of what was given beside the tensors.
     """
 
-    __slots__ = ("attributes", "broadcast", "facts", "kinds", "listed", "operands", "operator", "places", "results", "saved")
+    __slots__ = ("attributes", "kinds", "listed", "operands", "operator", "places", "saved")
 
     def __init__(self, cls: type):
         declared = getattr(cls, "operator", None)
@@ -29,11 +29,8 @@ class Layout:
         self.operands: tuple[str, ...] = () if self.listed else tuple(p.name for p in inputs)
         everything = () if declared is None else [p.name for p in declared.operands]
         self.places: tuple[int, ...] = tuple(everything.index(p.name) for p in inputs)
-        self.broadcast: bool = declared is not None and declared.broadcast and not self.listed
         self.saved = tuple(name for name, kind in self.kinds.items() if kind in ("operand", "result"))
-        self.results = tuple(name for name, kind in self.kinds.items() if kind == "result")
         self.attributes = tuple(name for name, kind in self.kinds.items() if kind == "attribute")
-        self.facts = frozenset(name for name, kind in self.kinds.items() if kind == "fact")
 
     def operand(self, position: int) -> str:
         """The name of the operand that an edge leads to, given the edge's number."""

@@ -14,6 +14,7 @@ from pellucid.autograd.operator import Array, Index, Promote, composite, operato
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.checks import check_reduction, scalar_name
+from pellucid.ops.loss_shapes import advice, same_sizes, warn_of_crossing
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss",
@@ -38,26 +39,6 @@ def reduce_loss(loss: Tensor, reduction: str) -> Tensor:
     """A loss of each element as one number, or as it is."""
     check_reduction(reduction)
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
-
-
-def same_sizes(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Both, broadcast to a common shape; with a warning if their shapes differ."""
-    if input._array.shape == target._array.shape:
-        return input, target
-    warnings.warn(
-        f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
-        "incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=3)  # fmt: skip
-    a, b = input._array.shape, target._array.shape
-    try:
-        shape = np.broadcast_shapes(a, b)
-    except ValueError:
-        for back in range(1, min(len(a), len(b)) + 1):
-            if a[-back] != b[-back] and 1 not in (a[-back], b[-back]):
-                raise RuntimeError(
-                    f"The size of tensor a ({a[-back]}) must match the size of tensor b ({b[-back]}) at non-singleton dimension "
-                    f"{max(len(a), len(b)) - back}: the loss got input {list(a)} and target {list(b)}"
-                ) from None
-    return input.expand(shape), target.expand(shape)
 
 
 def _require_float(input, kernel: str) -> None:
@@ -274,7 +255,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     if input._array.shape != target._array.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please "
-            "ensure they have the same size."
+            f"ensure they have the same size. {advice(input, target)}"
         )
     if target._array.dtype != input._array.dtype:
         raise RuntimeError(
@@ -329,7 +310,9 @@ def binary_cross_entropy_with_logits(
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if input._array.shape != target._array.shape:
-        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+        raise ValueError(
+            f"Target size ({target.shape}) must be the same as input size ({input.shape}): {advice(input, target)}"
+        )
     if target._array.dtype.kind in "iub":
         raise RuntimeError(
             f"result type {scalar_name(input._array)} can't be cast to the desired output type {scalar_name(target._array)}: "
@@ -353,6 +336,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by "
             "the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as "
             "'batchmean' in the next major release.", stacklevel=2)  # fmt: skip
+    warn_of_crossing(input, target)
     batch = reduction == "batchmean"
     reduction = "sum" if batch else legacy_reduction(size_average, reduce, reduction)
     loss = target.exp() * (target - input) if log_target else T.xlogy(target, target) - target * input
@@ -370,6 +354,7 @@ def poisson_nll_loss(
     Returns a 0-d tensor, or [*S] for reduction "none". Raises: ValueError for an unknown reduction.
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
+    warn_of_crossing(input, target)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
@@ -400,6 +385,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         elif not _lacks_one_size(tuple(var.size()), tuple(input.size())):
             raise ValueError(f"var is of incorrect size: {list(var.shape)} for input {list(input.shape)}")
     check_reduction(reduction)
+    warn_of_crossing(input, target)
     if bool((var._array < 0).any()):
         raise ValueError("var has negative entry/entries")
     bounded = var + wrap(np.maximum(eps - var._array, 0).astype(var._array.dtype))

@@ -8,6 +8,7 @@ from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor
 from pellucid.ops.checks import check_reduction, scalar_name
+from pellucid.ops.loss_shapes import warn_of_crossing
 from pellucid.ops.losses import legacy_reduction, reduce_loss
 from pellucid.ops.products import linear
 from pellucid.ops.softmax import log_softmax
@@ -360,6 +361,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
+    warn_of_crossing(input, target)
     loss = -(target * T.log_sigmoid(input) + (1 - target) * T.log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight

@@ -12,6 +12,7 @@ from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.checks import check_reduction, scalar_name
 from pellucid.ops.distances import pairwise_distance
+from pellucid.ops.loss_shapes import advice, warn_of_crossing
 from pellucid.ops.losses import legacy_reduction, reduce_loss
 
 __all__ = [
@@ -65,6 +66,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     Raises: ValueError for an unknown reduction.
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
+    warn_of_crossing(input, target)
     zero = _zero(input)
     apart = T.where(target != 1, (margin - input).clamp_min(0), zero)
     return reduce_loss(apart + T.where(target != -1, input, zero), reduction)
@@ -110,8 +112,8 @@ class _soft_margin_loss:
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target input)), the logistic loss of targets 1 and -1.
 
-    input: [*S], float; target: [*S] (broadcast). Returns a 0-d tensor, or [*S] for reduction "none".
-    Raises: RuntimeError for an integer input, ValueError for an unknown reduction.
+    input: [*S], float; target: broadcastable to [*S]. Returns a 0-d tensor, or [*S] for reduction "none".
+    Raises: RuntimeError for an integer input or a larger target, ValueError for an unknown reduction.
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if not input.is_floating_point():
@@ -119,7 +121,13 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
             f"result type Float can't be cast to the desired output type {scalar_name(input._array)}: convert the "
             "input with .float()"
         )
-    return reduce_loss(T.soft_margin_loss(input, target), reduction)
+    loss = T.soft_margin_loss(input, target)
+    if loss.shape != input.shape:
+        raise RuntimeError(
+            f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(loss.shape)}. "
+            f"{advice(input, target)}"
+        )
+    return reduce_loss(loss, reduction)
 
 
 # --- triplets ---------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import nullcontext
 
+from pellucid.autograd.autocast import autocast_as_now
 from pellucid.autograd.grad_mode import is_grad_enabled
 from pellucid.autograd.saved_hooks import saved_tensors_hooks
 from pellucid.core.random import get_rng_state
@@ -72,9 +73,10 @@ def checkpoint(function, *args, use_reentrant: bool | None = None, context_fn=no
 
 def _again(function, kwargs: dict, state, context):
     """The function as the recomputation runs it."""
+    casting = autocast_as_now()
 
     def run(*args) -> None:
-        with random_state(state), context:
+        with random_state(state), casting, context:
             function(*args, **kwargs)
 
     return run

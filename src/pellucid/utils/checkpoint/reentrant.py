@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from pellucid.autograd.autocast import autocast_as_now
 from pellucid.autograd.differentiate import backward
 from pellucid.autograd.engine import current_task
 from pellucid.autograd.function import Function
@@ -53,6 +54,7 @@ class CheckpointFunction(Function):
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.state = get_rng_state() if preserve_rng_state else None
+        ctx.casting = autocast_as_now()
         ctx.inputs = [None if isinstance(value, Tensor) else value for value in args]
         ctx.places = [i for i, value in enumerate(args) if isinstance(value, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -66,7 +68,7 @@ class CheckpointFunction(Function):
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             inputs[place] = tensor
         leaves = detach_variable(tuple(inputs))
-        with random_state(ctx.state), enable_grad():
+        with random_state(ctx.state), ctx.casting, enable_grad():
             outputs = ctx.run_function(*leaves)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         roots = [(o, g) for o, g in zip(outputs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
