@@ -165,6 +165,20 @@ SCHEDULES = {
         4.8828125e-05,
         0.9,
     ),
+    "SequentialLR, plateau last": (
+        lambda s, o: s.SequentialLR(
+            o, [s.LinearLR(o, 0.5, total_iters=2), s.ReduceLROnPlateau(o, factor=0.5, patience=1)], [2]
+        ),
+        [0.5, 0.75, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125],
+        0.0125,
+        0.9,
+    ),
+    "ReduceLROnPlateau": (
+        lambda s, o: s.ReduceLROnPlateau(o, factor=0.5, patience=1),
+        [1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125],
+        0.0125,
+        0.9,
+    ),
     "ChainedScheduler": (
         lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 4), s.ExponentialLR(o, 0.9)]),
         [0.1, 0.09, 0.081, 0.0729, 0.6561, 0.59049, 0.531441, 0.4782969, 0.43046721, 0.387420489, 0.3486784401,
@@ -175,8 +189,20 @@ SCHEDULES = {
 }
 
 
+METRICS = [9, 8, 8, 8, 8, 7, 7, 7, 7, 7, 7, 7]  # what a plateau sees, by the number of the step before
+FOLLOWING = lr_scheduler.ReduceLROnPlateau, lr_scheduler.SequentialLR, lr_scheduler.WarmupLR
+
+
 def build(name, target):
     return SCHEDULES[name][0](lr_scheduler, target)
+
+
+def advance(schedule):
+    """One step of a schedule, with the metric of that step where it may follow one."""
+    if isinstance(schedule, FOLLOWING):
+        schedule.step(METRICS[schedule.last_epoch])
+    else:
+        schedule.step()
 
 
 def rates(target):
@@ -188,6 +214,6 @@ def run(target, schedule, steps=STEPS):
     seen = [rates(target)]
     for _ in range(steps):
         target.step()
-        schedule.step()
+        advance(schedule)
         seen.append(rates(target))
     return seen

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from lr_schedules import SCHEDULES, STEPS, build, optimizer, rates, run
+from lr_schedules import SCHEDULES, STEPS, advance, build, optimizer, rates, run
 
 from pellucid.core.tensor import Parameter, Tensor, wrap
 from pellucid.optim import Adagrad, Adam, lr_scheduler
@@ -179,7 +179,7 @@ def test_a_new_schedule_goes_on_from_the_present_rate():
 # --- step(epoch), get_lr, order --------------------------------------------------------------------------------------
 
 
-CLOSED = [name for name in SCHEDULES if not name.startswith(("Sequential", "Chained", "Multiplicative"))]
+CLOSED = [name for name in SCHEDULES if not name.startswith(("Sequential", "Chained", "Multiplicative", "Reduce"))]
 
 
 @pytest.mark.parametrize("name", CLOSED)
@@ -213,14 +213,39 @@ def test_get_lr_is_for_schedules_only():
         schedule.get_lr()
 
 
-def test_the_order_warning_names_the_line_that_called_first():
+SILENT = [name for name in SCHEDULES if name.startswith(("ReduceLROnPlateau", "CosineAnnealingWarmRestarts"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "warm"),
+    [(name, False) for name in SCHEDULES if name not in SILENT] + [(name, True) for name in SCHEDULES],
+)
+def test_the_order_warning_names_the_line_that_called_first(name, warm):
     target = optimizer()
-    schedule = lr_scheduler.StepLR(target, 3)
+    schedule = lr_scheduler.warmup(build(name, target), 2) if warm else build(name, target)
     with pytest.warns(UserWarning, match=r"`lr_scheduler.step\(\)` before `optimizer.step\(\)`") as caught:
         schedule.step()  # this line
-    assert __file__ in str(caught[0].message)
-    assert "schedule.step()  # this line" in str(caught[0].message)
-    assert caught[0].filename == __file__
+    for warning in caught:
+        assert "schedule.step()  # this line" in str(warning.message)
+        assert warning.filename == __file__
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_some_schedules_may_be_stepped_before_the_optimizer(name):
+    schedule = build(name, optimizer())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        advance(schedule)
+
+
+def test_an_epoch_is_warned_of_at_the_line_that_gave_it():
+    target = optimizer((1.0,))
+    for schedule in (lr_scheduler.StepLR(target, 3), lr_scheduler.ReduceLROnPlateau(target)):
+        target.step()
+        with pytest.warns(UserWarning, match="The epoch parameter") as caught:
+            schedule.step(epoch=4) if isinstance(schedule, lr_scheduler.StepLR) else schedule.step(1.0, epoch=4)
+        assert caught[0].filename == __file__
+        assert schedule.last_epoch == 4
 
 
 def test_the_right_order_is_not_warned_of():

@@ -19,7 +19,9 @@ ORDERS = [
     "build schedule",
     "optimizer build schedule optimizer",
     "build schedule schedule",
+    "build optimizer schedule optimizer",
 ]
+SPLITS = (0, 1, 2, 3, 4, 7, 10)  # after how many steps a run is saved; the warm-ups below end at step 3
 
 
 def resumed(order, make, saved_optimizer, saved_schedule):
@@ -35,20 +37,52 @@ def resumed(order, make, saved_optimizer, saved_schedule):
     return target, schedule
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("name", SCHEDULES)
-def test_every_order_of_loading_resumes_with_the_right_rates(name, order):
+def check_resuming(order, make):
     whole = optimizer()
-    expected = run(whole, build(name, whole))
+    expected = run(whole, make(whole))
     momentum = [group["momentum"] for group in whole.param_groups]
-    for split in (0, 1, 2, 3, 4, 7, 10):
+    for split in SPLITS:
         target = optimizer()
-        schedule = build(name, target)
+        schedule = make(target)
         run(target, schedule, split)
-        target, schedule = resumed(order, lambda o: build(name, o), target.state_dict(), schedule.state_dict())
+        target, schedule = resumed(order, make, target.state_dict(), schedule.state_dict())
         assert schedule.get_last_lr() == rates(target)
         np.testing.assert_allclose(run(target, schedule, STEPS - split), expected[split:], rtol=1e-12, atol=1e-15)
         assert [group["momentum"] for group in target.param_groups] == momentum
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_every_order_of_loading_resumes_with_the_right_rates(name, order):
+    check_resuming(order, lambda target: build(name, target))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_every_order_of_loading_resumes_a_warm_up(name, order):
+    check_resuming(order, lambda target: lr_scheduler.warmup(build(name, target), 3))
+
+
+def test_the_tables_hold_every_schedule():
+    named = {name.split(",")[0].split()[0] for name in SCHEDULES}
+    public = {name for name in lr_scheduler.__all__ if name.endswith(("LR", "Scheduler", "Restarts", "Plateau"))}
+    assert public - named == {"LRScheduler", "_LRScheduler", "WarmupLR"}
+    assert len(named) == 15
+
+
+def test_parts_that_were_built_before_the_optimizer_was_loaded():
+    def parts(target):
+        return [lr_scheduler.LinearLR(target, 0.1, total_iters=3), lr_scheduler.ExponentialLR(target, 0.5)]
+
+    whole = optimizer((1.0,))
+    schedule = lr_scheduler.SequentialLR(whole, parts(whole), [3])
+    run(whole, schedule, 2)
+    fresh = optimizer((1.0,))
+    made = parts(fresh)
+    fresh.load_state_dict(copy.deepcopy(whole.state_dict()))
+    again = lr_scheduler.SequentialLR(fresh, made, [3])
+    again.load_state_dict(copy.deepcopy(schedule.state_dict()))
+    assert [row[0] for row in run(fresh, again, 3)] == pytest.approx([0.7, 1.0, 0.5, 0.25])
 
 
 @pytest.mark.parametrize("order", ["optimizer build a b", "optimizer build b a", "build optimizer b a", "build a b"])
@@ -161,25 +195,6 @@ def test_callable_objects_are_saved_by_their_attributes():
         other = Factor(0.1)
         make(optimizer(), other).load_state_dict(saved)
         assert other.value == 0.5
-
-
-def test_plateau_resumes():
-    target = optimizer((1.0,))
-    schedule = lr_scheduler.ReduceLROnPlateau(target, patience=1, factor=0.5)
-    for metric in (3.0, 4.0, 4.0, 4.0):
-        schedule.step(metric)
-    for order in ("optimizer build schedule", "build schedule"):
-        make = lambda o: lr_scheduler.ReduceLROnPlateau(o, patience=1, factor=0.5)  # noqa: E731
-        fresh, again = optimizer((1.0,)), None
-        for what in order.split():
-            if what == "build":
-                again = make(fresh)
-            elif what == "optimizer":
-                fresh.load_state_dict(target.state_dict())
-            else:
-                again.load_state_dict(schedule.state_dict())
-        again.step(4.0)
-        assert rates(fresh) == [0.25]
 
 
 # --- last_epoch ------------------------------------------------------------------------------------------------------

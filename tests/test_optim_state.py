@@ -119,6 +119,50 @@ def test_states_that_do_not_fit_are_refused():
     refused(Adam([a, b]), optimizer.state_dict(), "not that of Adam", "'betas'", "'momentum'")
 
 
+# whose states have the same names: weight decay apart from the gradient is an option that the state brings along
+ALIKE = {("Adam", "AdamW"), ("AdamW", "Adam"), ("RAdam", "Adam"), ("RAdam", "AdamW")}
+
+
+@pytest.mark.parametrize("saved", NAMES)
+@pytest.mark.parametrize("loading", NAMES)
+def test_the_state_of_another_kind_of_optimizer_is_refused(loading, saved):
+    params = problem()
+    first, second = (getattr(pellucid.optim, name)(params, **OPTIONS.get(name, {})) for name in (saved, loading))
+    train(first, params, 1)
+    if loading == saved or (saved, loading) in ALIKE:
+        second.load_state_dict(first.state_dict())
+        train(second, params, 1)
+    else:
+        refused(second, first.state_dict(), f"loaded state dict is not that of {loading}: ")
+
+
+def test_what_differs_is_named():
+    params = problem()
+    optimizers = {name: getattr(pellucid.optim, name)(params) for name in ("SGD", "Adam", "Adamax", "NAdam", "LBFGS")}
+    for optimizer in optimizers.values():
+        train(optimizer, params, 1)
+    states = {name: optimizer.state_dict() for name, optimizer in optimizers.items()}
+    text = "its parameter group 0 has no 'momentum', 'dampening' and has 'betas', 'eps', 'amsgrad', "
+    refused(optimizers["SGD"], states["Adam"], text, "which SGD does not know; it has 'amsgrad', 'betas'")
+    refused(optimizers["Adam"], states["NAdam"], "group 0 has 'momentum_decay', which Adam does not know")
+    refused(optimizers["LBFGS"], states["SGD"], "group 0 has no 'max_iter', 'max_eval'")
+    text = "group 0 has 'amsgrad', 'decoupled_weight_decay', which Adamax does not know"
+    refused(optimizers["Adamax"], states["Adam"], text)
+    old = copy.deepcopy(states["Adam"])
+    for name in ("amsgrad", "fused", "decoupled_weight_decay"):
+        del old["param_groups"][0][name]
+    text = "the state of parameter 0 has no 'exp_inf'; it has 'exp_avg', 'exp_avg_sq', 'step'"
+    refused(optimizers["Adamax"], old, text)
+
+
+def test_entries_of_ones_own_in_a_group_are_no_reason_to_refuse():
+    params = problem()
+    saved = SGD([{"params": params, "name": "all", "initial_lr": 0.1, "max_momentum": 0.9}], lr=0.1).state_dict()
+    optimizer = SGD(params, lr=0.2)
+    optimizer.load_state_dict(saved)
+    assert optimizer.param_groups[0]["name"] == "all"
+
+
 def test_a_state_of_another_shape_stops_the_step():
     params = problem()
     optimizer = SGD(params, lr=0.1, momentum=0.9)

@@ -460,7 +460,6 @@ def test_the_random_state_is_not_kept_on_request(form):
     assert not close(x.grad, out)
 
 
-@pytest.mark.xfail(ON_PELLUCID, reason="autocast on the CPU is not there", raises=NotImplementedError, strict=True)
 @FORMS
 def test_autocast_is_as_in_the_forward(form):
     def function(x, y):

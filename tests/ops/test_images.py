@@ -51,6 +51,40 @@ def test_interpolate(size, options, expected):
     np.testing.assert_allclose(made.reshape(-1).tolist(), expected, rtol=1e-5, atol=1e-6)
 
 
+def bytes_image():
+    return (torch.arange(24) * 37 % 251).to(torch.uint8).reshape(1, 1, 4, 6)
+
+
+BYTES = [
+    ((3, 4), {"mode": "bilinear"}, [[36, 60, 115, 171], [186, 53, 77, 133], [178, 203, 38, 94]]),
+    ((3, 4), {"mode": "bicubic"}, [[30, 57, 118, 174], [210, 22, 81, 135], [177, 226, 16, 95]]),
+    ((2, 3), {"mode": "bilinear", "antialias": True}, [[82, 77, 138], [175, 94, 93]]),
+    ((2, 3), {"mode": "bicubic", "antialias": True}, [[75, 69, 148], [192, 88, 88]]),
+    (
+        (5, 4),
+        {"mode": "bilinear", "align_corners": True},
+        [[0, 62, 123, 185], [167, 40, 101, 163], [208, 60, 80, 142], [186, 122, 58, 120], [164, 226, 36, 98]],
+    ),
+]
+
+
+@pytest.mark.parametrize(("size", "options", "expected"), BYTES)
+def test_images_of_bytes_are_rounded_after_each_dimension(size, options, expected):
+    image = bytes_image()
+    assert F.interpolate(image, size, **options)[0, 0].tolist() == expected
+
+
+def test_a_dimension_of_bytes_that_keeps_its_size_is_not_touched():
+    image = bytes_image()
+    assert F.interpolate(image, scale_factor=1.1, mode="bilinear")[0, 0].tolist() == image[0, 0].tolist()
+
+
+@pytest.mark.parametrize(("mode", "shape"), [("linear", (1, 1, 4)), ("trilinear", (1, 1, 2, 2, 2))])
+def test_only_images_of_bytes_are_interpolated(mode, shape):
+    with pytest.raises(NotImplementedError, match="not implemented for 'Byte'"):
+        F.interpolate(torch.zeros(shape, dtype=torch.uint8), scale_factor=2, mode=mode)
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "nearest"])
 def test_old_names_of_interpolate_warn(mode):
     with pytest.warns(UserWarning, match=r"nn.functional.upsample_\w+` is deprecated"):

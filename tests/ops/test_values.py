@@ -201,6 +201,31 @@ ACTIVATIONS = [
     (lambda: f.glu(x(), dim=0), "float32", [[0.476287, -0.702721, 0.641643]]),
 ]
 
+FAR = [-7.0, -5.5, -2.2, 0.5, 5.1, 6.0, 30.0]
+
+
+def far():
+    return t.tensor(FAR, dtype=t.float64)
+
+
+# Beyond 5 (Airy: below -2.09) these are not the true values but PyTorch's, which differ by up to 3e-6.
+BESSEL = [
+    (lambda: t.special.bessel_j0(far()), [0.3000792697, -0.0068440327, 0.1103622669, 0.9384698072, -0.1443350727, 0.1506452003, -0.0863679836]),
+    (lambda: t.special.bessel_j1(far()), [0.0046827973, 0.3414382146, -0.5559630498, 0.2422684577, -0.3370975153, -0.2766837873, -0.1187510626]),
+    (lambda: t.special.bessel_y0(far()), [nan, nan, nan, -0.4445187335, -0.3216023123, -0.2881947153, -0.1172957317]),
+    (lambda: t.special.bessel_y1(far()), [nan, nan, nan, -1.4714723927, 0.1137356965, -0.1750104733, 0.0844255707]),
+    (lambda: t.special.airy_ai(far()), [0.1842808353, 0.0177815413, 0.0961469378, 0.2316936065, 8.6132427e-5, 9.94769436e-6, 3.2e-49]),
+    (lambda: t.special.airy_ai(t.tensor([1e300, 200.0, inf], dtype=t.float64)), [0.0, 0.0, nan]),
+    (lambda: t.special.spherical_bessel_j0(t.tensor([0.0, inf, 2.0])), [1.0, 0.0, 0.4546487134]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("compute", "expected"), BESSEL)
+def test_bessel_functions_err_as_those_of_pytorch(compute, expected):
+    result = compute()
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-7 if result.dtype is t.float64 else 1e-6, atol=1e-9)
+
+
 EVERY = [
     pytest.param(*case, id=f"{family}-{i}")
     for family, cases in (

@@ -12,6 +12,7 @@ from pellucid.autograd.autocast import (
 )
 
 __all__ = [
+    "deprecated",
     "get_autocast_cpu_dtype",
     "get_autocast_gpu_dtype",
     "is_autocast_cpu_enabled",
@@ -21,41 +22,44 @@ __all__ = [
 ]
 
 
-def _deprecated(name: str, now: str) -> None:
-    warnings.warn(f"torch.{name} is deprecated. Please use torch.{now} instead.", DeprecationWarning, stacklevel=3)
+def deprecated(old: str, now: str, category: type[Warning] = FutureWarning) -> None:
+    """Warn the caller's caller that a name is old."""
+    warnings.warn(f"{old} is deprecated. Please use {now} instead.", category, stacklevel=3)
 
 
 def is_autocast_cpu_enabled() -> bool:
     """`is_autocast_enabled("cpu")`."""
-    _deprecated("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')")
+    deprecated("torch.is_autocast_cpu_enabled()", "torch.is_autocast_enabled('cpu')", DeprecationWarning)
     return is_autocast_enabled("cpu")
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
     """`set_autocast_enabled("cpu", enabled)`."""
-    _deprecated("set_autocast_cpu_enabled(enabled)", "set_autocast_enabled('cpu', enabled)")
+    deprecated(
+        "torch.set_autocast_cpu_enabled(enabled)", "torch.set_autocast_enabled('cpu', enabled)", DeprecationWarning
+    )
     set_autocast_enabled("cpu", enabled)
 
 
 def get_autocast_cpu_dtype():
     """`get_autocast_dtype("cpu")`."""
-    _deprecated("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')")
+    deprecated("torch.get_autocast_cpu_dtype()", "torch.get_autocast_dtype('cpu')", DeprecationWarning)
     return get_autocast_dtype("cpu")
 
 
 def set_autocast_cpu_dtype(dtype) -> None:
     """`set_autocast_dtype("cpu", dtype)`."""
-    _deprecated("set_autocast_cpu_dtype(dtype)", "set_autocast_dtype('cpu', dtype)")
+    deprecated("torch.set_autocast_cpu_dtype(dtype)", "torch.set_autocast_dtype('cpu', dtype)", DeprecationWarning)
     set_autocast_dtype("cpu", dtype)
 
 
 def get_autocast_gpu_dtype():
     """`get_autocast_dtype("cuda")`."""
-    _deprecated("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')")
+    deprecated("torch.get_autocast_gpu_dtype()", "torch.get_autocast_dtype('cuda')", DeprecationWarning)
     return get_autocast_dtype("cuda")
 
 
 def set_autocast_gpu_dtype(dtype) -> None:
     """`set_autocast_dtype("cuda", dtype)`."""
-    _deprecated("set_autocast_gpu_dtype(dtype)", "set_autocast_dtype('cuda', dtype)")
+    deprecated("torch.set_autocast_gpu_dtype(dtype)", "torch.set_autocast_dtype('cuda', dtype)", DeprecationWarning)
     set_autocast_dtype("cuda", dtype)

@@ -303,7 +303,10 @@ class Operator:
                 result = self.forward(np, *positional, **named)
         except ValueError as error:
             raise translate(self, error, bound) from error
-        if narrow is not None:
+        if narrow is not None and self.constant:  # facts for formulas keep what precision they have
+            named = zip(self.outputs, result, strict=True)
+            result = tuple([r if name in self.constant else _narrowed(r, narrow) for name, r in named])
+        elif narrow is not None:
             result = _narrowed(result, narrow)
         return result, raw
 

@@ -139,7 +139,7 @@ def backward_one(root: Tensor, retain_graph: bool) -> None:
     if array.size != 1 or not root._requires_grad or array.dtype.kind == "c" or modes.transforms:
         backward(root, retain_graph=retain_graph)
     else:
-        run((root._edge or leaf_edge(root),), (_one(array),), keep_graph=retain_graph, create_graph=False)
+        run((root._edge or leaf_edge(root),), (_one(array),), keep_graph=retain_graph, create_graph=False, above=3, plain=True)
 
 
 def _check_roots(roots) -> None:

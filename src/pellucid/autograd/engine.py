@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 import threading
 from heapq import heappop, heappush
 from typing import Any
@@ -26,31 +27,37 @@ from pellucid.autograd.hooks import (
     run_pre_hooks,
     run_tensor_hooks,
 )
-from pellucid.autograd.node import MULTI, AccumulateGrad, Node, hooked
+from pellucid.autograd.node import MULTI, AccumulateGrad, Freed, Node, hooked
 from pellucid.core.modes import modes
 from pellucid.core.quiet import hush, quiet, speak
+from pellucid.core.sites import caller, outside
 from pellucid.core.tensor import Tensor, counter, is_dense, make, wrap
 
 __all__ = ["Task", "call_node", "current_task", "run"]
 
 _accumulating = threading.RLock()  # two threads may reach one leaf
 _task_ids = itertools.count()
+NOTHING: dict = {}  # never written to
 ndarray, asarray, add = np.ndarray, np.asarray, np.add
+getframe = sys._getframe
 
 
-class Task:
-    """One running backward: what hooks and callbacks may ask about."""
+class Task(Freed):
+    """One running backward: what hooks and callbacks may ask about.
+
+    When it is over it stands in the nodes whose saved values it freed, to tell its line.
+    """
 
     depth = 0  # how many backwards this one is nested in
     outer: Task | None = None  # the backward in which this one was started
     needed: set | None = None  # nodes on a path to a target; None if all are
     node: Node | None = None  # the node being run
-    reached: dict = {}  # noqa: RUF012 (replaced, never written to) all nodes that the roots lead to
+    reached: dict = NOTHING  # all nodes that the roots lead to
     callbacks: Any = ()  # functions to call at the end
 
-    def __init__(self, keep_graph: bool, create_graph: bool):
+    def __init__(self, keep_graph: bool, create_graph: bool, tensors: bool):
         self.keep_graph, self.create_graph = keep_graph, create_graph
-        self.tensors = create_graph or bool(modes.transforms)  # whether formulas run on tensors
+        self.tensors = tensors  # whether formulas run on tensors
 
     @functools.cached_property
     def id(self) -> int:
@@ -76,7 +83,10 @@ def current_task() -> Task | None:
     return _local.task
 
 
-def run(roots, grads, *, keep_graph: bool, create_graph: bool, targets=None, accumulate: bool = True) -> list:
+def run(
+    roots, grads, *, keep_graph: bool, create_graph: bool, targets=None, accumulate: bool = True, above: int = 2,
+    plain: bool = False,
+) -> list:  # fmt: skip
     """Differentiate.
 
     Args:
@@ -86,30 +96,58 @@ def run(roots, grads, *, keep_graph: bool, create_graph: bool, targets=None, acc
         create_graph: whether the derivative is itself recorded.
         targets: edges whose gradients are wanted; nothing that does not lead to them is run. None for all leaves.
         accumulate: with targets, whether their gradients go to `.grad` instead of being returned.
+        above: how many frames up the line stands that asks for the gradient, if it is no line of the library.
+        plain: whether it is known that no transform is open.
 
     Returns:
         The gradients of the targets, None for those not reached.
     """
     outer = _local.task
-    task = _local.task = Task(keep_graph, create_graph)
+    task = _local.task = Task(keep_graph, create_graph, create_graph if plain else create_graph or bool(modes.transforms))
+    frame = getframe(above)
+    task.code, task.lasti = frame.f_code, frame.f_lasti
     if outer is not None:
         task.outer, task.depth = outer, outer.depth + 1
         if task.depth % DEEP == 0:
             _local.task = outer
             return _in_a_new_thread(task, roots, grads, targets, accumulate)
-    enabled = modes.grad_enabled
     token = hush()
     try:
-        if task.tensors and enabled is not create_graph:
-            modes.grad_enabled = create_graph
-            modes.update()
+        if task.tensors:
+            return _recorded(task, roots, grads, targets, accumulate)
         captured = _walk(task, roots, grads, targets, accumulate)
-        for callback in task.callbacks:  # a callback may queue another
-            callback()
+        if task.callbacks:
+            _call_back(task)
         return captured
     finally:
         speak(token)
         _local.task = outer
+        task.reached, task.node = NOTHING, None
+
+
+def _recorded(task: Task, roots, grads, targets, accumulate) -> list:
+    """Walk the graph with gradients that are tensors, recording or not as the task says."""
+    enabled = modes.grad_enabled
+    try:
+        if enabled is not task.create_graph:
+            modes.grad_enabled = task.create_graph
+            modes.update()
+        captured = _walk(task, roots, grads, targets, accumulate)
+        _call_back(task)
+        return captured
+    finally:
+        if modes.grad_enabled is not enabled:
+            modes.grad_enabled = enabled
+            modes.update()
+
+
+def _call_back(task: Task) -> None:
+    """What was to be called at the end of the backward. A callback may queue another."""
+    enabled = modes.grad_enabled
+    try:
+        for callback in task.callbacks:
+            callback()
+    finally:
         if modes.grad_enabled is not enabled:
             modes.grad_enabled = enabled
             modes.update()
@@ -131,8 +169,7 @@ def _in_a_new_thread(task: Task, roots, grads, targets, accumulate) -> list:
         try:
             with quiet():
                 result.extend(_walk(task, roots, grads, targets, accumulate))
-                for callback in task.callbacks:
-                    callback()
+                _call_back(task)
         except BaseException as error:
             failure.append(error)
 
@@ -185,17 +222,17 @@ def _leading_to(roots, targets) -> set:
 def _walk(task: Task, roots, grads, targets, accumulate) -> list:
     """Run the nodes in order. A hot path: see the module's first lines for what it guarantees."""
     dependencies = task.reached = _count(roots)
-    captures: dict = {}
-    captured: list = []
+    captures: Any = NOTHING
+    captured: Any = ()
     needed = None
     if targets is not None:
         task.needed = needed = _leading_to(roots, targets)
-        captured = [None] * len(targets)
+        captures, captured = {}, [None] * len(targets)
         for position, edge in enumerate(() if accumulate else targets):
             captures.setdefault(edge[0], []).append((edge[1], position))
-    tensors, keep = task.tensors, task.keep_graph
+    tensors, keep = task.tensors, task.keep_graph or task
     # every node is asked about, not only those with hooks
-    watched = bool(captures) or modes.anomaly or bool(modes.around)
+    watched = bool(captures or modes.around)  # anomaly mode stands around too
     pending: dict = {}  # node -> gradient of its result, or a list of them for a node with several outputs
     owned: set = set()  # nodes whose pending gradient nobody else holds
     ready: list[Any] = []  # heap of (-sequence, id, edge)
@@ -407,8 +444,8 @@ def _own(grad: np.ndarray, leaf: Tensor, owned: bool) -> np.ndarray:
 def call_node(node: Node, grads: tuple) -> tuple | Tensor | None:
     """Run one node on tensors: what calling `grad_fn(...)` does."""
     outer = _local.task
-    task = Task(True, modes.grad_enabled)
-    tensors = task.tensors
+    tensors = modes.grad_enabled or bool(modes.transforms)
+    task = Task(True, modes.grad_enabled, tensors)
     values = list(grads) if tensors else [None if g is None else g._array for g in grads]
     value = values if node.multi else values[0]
     if isinstance(node, AccumulateGrad):

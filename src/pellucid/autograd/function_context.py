@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 
 from pellucid.autograd.hooks import user_code
-from pellucid.autograd.node import FREED, Node, edge_to, sum_to
+from pellucid.autograd.node import Freed, Node, edge_to, sum_to
 from pellucid.autograd.saved import Packed, stale, tie, unpack_result
 from pellucid.autograd.saved_tensor import SavedTensor, saved_tensor
 from pellucid.core.dtype import dtype_of
@@ -157,27 +157,27 @@ class FunctionCtx(Node):
         """Call the user's backward on wrapped arrays."""
         grads = [None] * self.outputs if grad is None else [None if g is None else wrap(g) for g in grad]
         results = self._call(grads, False)
-        if not keep:
-            self.release()
+        if keep is not True:
+            self.release(keep)
         # a view is never taken for memory that the engine may write to: the user may hold the array
         return tuple(None if r is None else r._array.view() for r in results)
 
     def apply_tensors(self, grad, edges, keep):
         """Call the user's backward on tensors, recorded."""
         results = self._call([None] * self.outputs if grad is None else list(grad), modes.grad_enabled)
-        if not keep:
-            self.release()
+        if keep is not True:
+            self.release(keep)
         return results
 
-    def release(self) -> None:
+    def release(self, freed: Freed) -> None:
         """Let go of what was saved."""
         if self.saved_values:
             self.saved_values = None
-            self.adjust = FREED
+            self.adjust = freed
 
     def _call(self, grads, recorded: bool) -> tuple:
-        if self.adjust is FREED:
-            FREED.before(self, None)
+        if isinstance(self.adjust, Freed):
+            self.adjust.before(self, None)
         if self.materialize:
             grads = [
                 wrap(np.zeros(*fact)) if g is None and fact is not None else g

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from types import CodeType
 from typing import Any, NamedTuple
 
-from pellucid.autograd.node import FREED, AccumulateGrad, Node, next_sequence
+from pellucid.autograd.node import AccumulateGrad, Freed, Node, next_sequence
 from pellucid.core.frames import outer_frames, variables
 from pellucid.core.sites import Site
 from pellucid.core.tensor import Tensor
@@ -79,7 +79,7 @@ def _measure_one(root: Node, depths: dict[Node, int]) -> Size:
         stack.pop()
         depths[node] = 1 + max((depths[child] for child in inner), default=0)
         count += 1
-        freed += node.adjust is FREED
+        freed += isinstance(node.adjust, Freed)
     return Size(depths[root], count, freed)
 
 
@@ -112,7 +112,7 @@ def look() -> None:
     """Count the nodes that are alive though a backward has freed them; if they become ever more, find out why."""
     freed = 0
     for thing in gc.get_objects():
-        if Node in type(thing).__mro__ and getattr(thing, "adjust", None) is FREED:
+        if Node in type(thing).__mro__ and isinstance(getattr(thing, "adjust", None), Freed):
             freed += 1
     _History.times = _History.times + 1 if freed >= _History.freed + MORE else 0
     _History.freed = freed

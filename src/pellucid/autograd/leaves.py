@@ -9,6 +9,7 @@ import sys
 import warnings
 
 from pellucid.autograd import differentiate
+from pellucid.autograd.differentiate import backward_one
 from pellucid.autograd.hooks import Hooks, RemovableHandle, add_hook
 from pellucid.autograd.node import extra
 from pellucid.autograd.views import Kind, move_retain, refresh
@@ -348,7 +349,7 @@ def backward(
         RuntimeError: the tensor needs no gradient, is no scalar and no gradient was given, or its graph was freed.
     """
     if gradient is None and inputs is None and not create_graph:
-        differentiate.backward_one(self, bool(retain_graph))
+        backward_one(self, True if retain_graph else False)  # noqa: SIM210 (a call of bool takes longer)
     else:
         differentiate.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 

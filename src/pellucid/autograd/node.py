@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from pellucid.core.tensor import Tensor
 
 __all__ = [
-    "FREED",
     "MULTI",
     "AccumulateGrad",
     "Adjust",
     "Extra",
+    "Freed",
     "Node",
     "edge_of",
     "edge_to",
@@ -90,7 +90,7 @@ class Node:
 
     # edges       for each input the edge to what made it (see edge_to), or None where no gradient is needed
     # sequence    creation order; later nodes are differentiated first
-    # adjust      None where the formulas' results need nothing undone; an Adjust otherwise; FREED after backward
+    # adjust      None where the formulas' results need nothing undone; an Adjust otherwise; after backward a Freed
     # code, lasti the line that made it, see core/sites.py
     # extra       hooks and metadata, or None
     # fact        shape and dtype of the result; nodes with several outputs have `facts` instead
@@ -111,8 +111,8 @@ class Node:
     def apply(self, grad, edges, keep):
         """Gradients of the inputs whose edge is not None, as arrays, from the gradient of the result as an array.
 
-        Saved values are released unless `keep`. What is returned belongs to the engine, which may write to it, except
-        `grad` itself and views.
+        Saved values are released unless `keep` is True: it is True, or the Freed to leave in their place. What is
+        returned belongs to the engine, which may write to it, except `grad` itself and views.
         """
         raise NotImplementedError
 
@@ -120,12 +120,12 @@ class Node:
         """The same on tensors, recorded, so that the result can be differentiated again."""
         raise NotImplementedError
 
-    def release(self) -> None:
+    def release(self, freed: Freed) -> None:
         """Let go of saved values after the last use."""
         if self.saved:
             for slot in self.saved:
                 setattr(self, slot, None)
-            self.adjust = FREED
+            self.adjust = freed
 
     # --- what users ask ----------------------------------------------------------------------------------------------
 
@@ -305,20 +305,20 @@ class Adjust:
         return tuple(done)
 
 
-class _Freed:
-    """Stands in `adjust` of a node whose saved values are gone."""
+class Freed:
+    """Stands in `adjust` of a node whose saved values are gone: the backward that they went with.
+
+    `code` and `lasti` are its line, as `sites.caller` gave them. The one class that derives from it is the engine's
+    Task, which at its end forgets all that could keep a graph alive.
+    """
+
+    code: Any = None
+    lasti: int = 0
 
     def before(self, node: Node, grad):
-        raise RuntimeError(
-            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-            f"already been freed): the saved values of {node.name()}"
-            + (f", made at {node.site}," if node.site else "")
-            + " were freed by the first .backward() or autograd.grad(). If a value is carried over from the last "
-            "iteration, detach() it there. Specify retain_graph=True if you need to backward through the graph a "
-            "second time or if you need to access saved tensors after calling backward."
-        )
+        """What asks for the saved values comes here."""
+        from pellucid.autograd.twice import freed_text
+
+        raise RuntimeError(freed_text(node, self))
 
     before_tensors = before
-
-
-FREED = _Freed()

@@ -9,7 +9,7 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
-from pellucid.autograd.node import FREED, Node
+from pellucid.autograd.node import Freed, Node
 from pellucid.autograd.saved import Packed, _pack, active_hooks, unpack_input, unpack_result
 from pellucid.core.tensor import Number, Tensor, wrap
 
@@ -60,7 +60,7 @@ class SavedTensor:
                 "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks "
                 "is allowed at a time."
             )
-        if value is None and self.node is not None and self.node.adjust is FREED:
+        if value is None and self.node is not None and isinstance(self.node.adjust, Freed):
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph "
                 "are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
@@ -155,8 +155,8 @@ def _saved_names(node: Node) -> list[str]:
 
 def _unpacked(node: Node, slot: str) -> Any:
     """A saved operand or result as backward sees it; RuntimeError once it is freed."""
-    if node.adjust is FREED:
-        FREED.before(node, None)
+    if isinstance(node.adjust, Freed):
+        node.adjust.before(node, None)
     operator: Any = type(node).operator  # pyright: ignore[reportAttributeAccessIssue]
     value = getattr(node, slot)
     if value is None:

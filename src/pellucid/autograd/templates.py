@@ -19,7 +19,7 @@ import numpy as np
 
 from pellucid.autograd import call, declaration, lists
 from pellucid.autograd.declaration import Operator, wanted
-from pellucid.autograd.node import FREED, Adjust, Node, leaf_edge, next_sequence
+from pellucid.autograd.node import Adjust, Node, leaf_edge, next_sequence
 from pellucid.autograd.saved import Packed, linked, stale, unpack_input, unpack_result
 from pellucid.autograd.views import refresh, take_view
 from pellucid.core.errors import translate
@@ -51,7 +51,7 @@ SCOPE = {
     "Adjust": Adjust,
     "ndarray": np.ndarray, "asarray": np.asarray, "f4": np.dtype(np.float32), "f8": np.dtype(np.float64), "xp": np,
     "modes": modes, "RECORD": RECORD, "hush": hush, "speak": speak, "getframe": sys._getframe, "outside": outside,
-    "caller": caller, "next_sequence": next_sequence, "leaf_edge": leaf_edge, "FREED": FREED, "linked": linked, "Packed": Packed,
+    "caller": caller, "next_sequence": next_sequence, "leaf_edge": leaf_edge, "linked": linked, "Packed": Packed,
     "refresh": refresh,
     "take_view": take_view, "joined": lists.joined, "pieces": lists.pieces,
     "general": call.general, "inplace": call.inplace, "carry_cut": call.carry_cut, "view_step": call.view_step,
@@ -158,7 +158,7 @@ def _apply_source(op: Operator, slots: dict, mode: str) -> str:
         lines += ["results = tuple([r if r is None or r.__class__ is ndarray else asarray(r) for r in results])"]
     freed = [f"n.{name}" for name, kind in slots.items() if kind in ("operand", "result")]
     if freed:
-        lines += [f"if not keep: {' = '.join(freed)} = None; n.adjust = FREED"]
+        lines += [f"if keep is not True: {' = '.join(freed)} = None; n.adjust = keep"]
     if op.fused and not on_arrays:
         lines += ["results = linked(n, results)"]
     lines += [f"return results if adjust is None else adjust.after{suffix}(results)"]

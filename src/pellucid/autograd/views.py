@@ -261,8 +261,8 @@ class CopySlices(Node):
             part = step.on_array(part)
         inner = self.function.apply(part.copy(), self._inner_edges(edges), keep)
         part[...] = 0 if inner[0] is None else inner[0]
-        if not keep:
-            self.release()
+        if keep is not True:
+            self.release(keep)
         return (result if edges[0] is not None else None, *inner[1:])
 
     def apply_tensors(self, grad, edges, keep):
@@ -280,8 +280,8 @@ class CopySlices(Node):
             part.zero_()
         else:
             part.copy_(inner[0])
-        if not keep:
-            self.release()
+        if keep is not True:
+            self.release(keep)
         return (result if edges[0] is not None else None, *inner[1:])
 
     def _inner_edges(self, edges):

@@ -32,8 +32,9 @@ FORMATS: dict[str, Callable[[Graph, argparse.Namespace], str]] = {
     "dot": lambda graph, options: graph.dot(expand=options.expand),
     "json": lambda graph, options: graph.json(indent=1),
     "svg": lambda graph, options: graph.svg(expand=options.expand),
+    "html": lambda graph, options: graph.html(),
 }
-EXTENSIONS = {".txt": "text", ".dot": "dot", ".gv": "dot", ".json": "json", ".svg": "svg"}
+EXTENSIONS = {".txt": "text", ".dot": "dot", ".gv": "dot", ".json": "json", ".svg": "svg", ".html": "html", ".htm": "html"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

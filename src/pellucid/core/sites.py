@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 from types import CodeType, FrameType
 from typing import NamedTuple
 
 __all__ = ["Site", "caller", "outside"]
 
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*(?:\.\w+|\[[\w'\".-]+\])*) *(?::[^=]*|[-+*/@%&|^]|//|\*\*)?=(?!=)")
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -63,6 +65,12 @@ class Site(NamedTuple):
     def source(self) -> str:
         """The text of the line, without its indentation; empty where the file cannot be read."""
         return linecache.getline(self.file, self.line).strip()
+
+    @property
+    def target(self) -> str:
+        """The name that the line assigns to; empty where it is no assignment to a single name."""
+        found = _ASSIGNMENT.match(self.source)
+        return found[1] if found else ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" + (f", `{self.source}`" if self.source else "")

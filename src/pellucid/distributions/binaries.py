@@ -23,7 +23,16 @@ from pellucid.ops.factories import arange, zeros_like
 from pellucid.ops.random_gammas import binomial
 from pellucid.ops.randoms import bernoulli, poisson, rand
 
-__all__ = ["Bernoulli", "BinaryParameter", "Binomial", "ContinuousBernoulli", "Geometric", "NegativeBinomial", "one_of"]
+__all__ = [
+    "Bernoulli",
+    "BinaryParameter",
+    "Binomial",
+    "ContinuousBernoulli",
+    "Geometric",
+    "GivenParameter",
+    "NegativeBinomial",
+    "one_of",
+]
 
 
 def one_of(probs, logits) -> str:
@@ -36,7 +45,20 @@ def one_of(probs, logits) -> str:
     return "logits" if probs is None else "probs"
 
 
-class BinaryParameter:
+class GivenParameter:
+    """A parameter that is given as `probs` or as `logits`."""
+
+    @property
+    def _param(self) -> Tensor:
+        return self.__dict__["logits"] if "logits" in self.__dict__ else self.__dict__["probs"]
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameter."""
+        return self._param.shape
+
+
+class BinaryParameter(GivenParameter):
     """A parameter given as `probs` or `logits`: the other follows from it."""
 
     def _set_parameter(self, probs, logits, *others) -> tuple[Tensor, ...]:
@@ -55,15 +77,6 @@ class BinaryParameter:
     def probs(self) -> Tensor:
         """1 / (1 + exp(-logits))."""
         return logits_to_probs(self.logits, is_binary=True)
-
-    @property
-    def _param(self) -> Tensor:
-        return self.__dict__["logits"] if "logits" in self.__dict__ else self.__dict__["probs"]
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._param.shape
 
     def _enumerated(self, count: int, expand: bool) -> Tensor:
         """0, 1, ..., count - 1 along a new first dimension."""

@@ -13,7 +13,7 @@ from pellucid.core.limits import finfo
 from pellucid.core.size import Size
 from pellucid.core.tensor import Tensor
 from pellucid.distributions import constraints
-from pellucid.distributions.binaries import Binomial, one_of
+from pellucid.distributions.binaries import Binomial, GivenParameter, one_of
 from pellucid.distributions.distribution import Distribution
 from pellucid.distributions.exp_family import ExponentialFamily
 from pellucid.distributions.utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-class Categorical(Distribution):
+class Categorical(GivenParameter, Distribution):
     """One of the categories 0 ... K - 1, by weights `probs` or log-weights `logits` [*batch, K], which need not be normalised.
 
     Raises:
@@ -63,15 +63,6 @@ class Categorical(Distribution):
     def probs(self) -> Tensor:
         """The probabilities."""
         return logits_to_probs(self.logits)
-
-    @property
-    def _param(self) -> Tensor:
-        return self.__dict__["logits"] if "logits" in self.__dict__ else self.__dict__["probs"]
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the weights."""
-        return self._param.shape
 
     @property
     def _num_events(self) -> int:
@@ -120,7 +111,7 @@ class Categorical(Distribution):
         return values.expand((-1, *self._batch_shape)) if expand else values
 
 
-class OverCategories(Distribution):
+class OverCategories(GivenParameter, Distribution):
     """Distributions over vectors with an element for each category, which share the weights of a `Categorical`."""
 
     arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -145,11 +136,6 @@ class OverCategories(Distribution):
     @property
     def _param(self) -> Tensor:
         return self._categorical._param
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the weights."""
-        return self._categorical.param_shape
 
 
 class OneHotCategorical(OverCategories):

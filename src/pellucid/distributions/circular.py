@@ -11,7 +11,7 @@ from pellucid.core.dtype import bool as bool_dtype
 from pellucid.core.dtype import float64
 from pellucid.core.tensor import Tensor
 from pellucid.distributions import constraints
-from pellucid.distributions.distribution import Distribution
+from pellucid.distributions.distribution import Centred, Distribution
 from pellucid.distributions.utils import broadcast_all, lazy_property
 from pellucid.ops.choosing import where
 from pellucid.ops.factories import zeros
@@ -44,7 +44,7 @@ def _log_bessel(x: Tensor, order: int) -> Tensor:
     return where(x < 3.75, near, far)
 
 
-class VonMises(Distribution):
+class VonMises(Centred, Distribution):
     """Angles around `loc`, of density proportional to exp(concentration cos(angle - loc)); both [*batch].
 
     Angles of any size can be given to `log_prob`; samples are in [-pi, pi).
@@ -57,16 +57,6 @@ class VonMises(Distribution):
     def __init__(self, loc, concentration, validate_args: bool | None = None):
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        """loc."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """loc."""
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:

@@ -10,7 +10,7 @@ from pellucid.core.tensor import Tensor
 from pellucid.distributions import constraints
 from pellucid.distributions.utils import lazy_property, shown
 
-__all__ = ["Distribution"]
+__all__ = ["Centred", "Distribution"]
 
 
 class Distribution:
@@ -224,3 +224,17 @@ class Distribution:
         given = {name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__}
         texts = [f"{name}: {shown(value if value.numel() == 1 else value.size())}" for name, value in given.items()]
         return f"{type(self).__name__}({', '.join(texts)})"
+
+
+class Centred:
+    """What distributions that are symmetric around `loc` have in common."""
+
+    @property
+    def mean(self) -> Tensor:
+        """loc."""
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        """loc."""
+        return self.loc

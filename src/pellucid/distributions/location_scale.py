@@ -8,7 +8,7 @@ from typing import ClassVar
 from pellucid.core.limits import finfo
 from pellucid.core.tensor import Tensor
 from pellucid.distributions import constraints
-from pellucid.distributions.distribution import Distribution
+from pellucid.distributions.distribution import Centred, Distribution
 from pellucid.distributions.gammas import Chi2
 from pellucid.distributions.intervals import Uniform
 from pellucid.distributions.normals import Folded
@@ -88,7 +88,7 @@ class HalfCauchy(Folded):
         return self.base_dist.variance
 
 
-class Laplace(Distribution):
+class Laplace(Centred, Distribution):
     """Numbers whose distance from `loc` is exponential of mean `scale`, on either side; both [*batch]."""
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
@@ -98,16 +98,6 @@ class Laplace(Distribution):
     def __init__(self, loc, scale, validate_args: bool | None = None):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        """loc."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """loc."""
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:

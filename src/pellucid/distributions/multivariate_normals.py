@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pellucid.core.tensor import Tensor
 from pellucid.distributions import constraints
-from pellucid.distributions.distribution import Distribution
+from pellucid.distributions.distribution import Centred, Distribution
 from pellucid.distributions.utils import lazy_property
 from pellucid.ops.expansion import broadcast_shapes, broadcast_tensors
 from pellucid.ops.factories import eye
@@ -47,7 +47,7 @@ def precision_to_scale_tril(precision: Tensor) -> Tensor:
     return solve_triangular(turned, eye(precision.shape[-1], dtype=precision.dtype), upper=False)
 
 
-class MultivariateNormal(Distribution):
+class MultivariateNormal(Centred, Distribution):
     """Normal vectors of mean `loc` [*batch, N] and one of covariance, precision or lower Cholesky factor, [*batch, N, N].
 
     Raises:
@@ -105,16 +105,6 @@ class MultivariateNormal(Distribution):
         return self._broadcast(cholesky_inverse(self._unbroadcasted_scale_tril))
 
     @property
-    def mean(self) -> Tensor:
-        """loc."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """loc."""
-        return self.loc
-
-    @property
     def variance(self) -> Tensor:
         """The diagonal of the covariance."""
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
@@ -158,7 +148,7 @@ def factor_of(name: str, matrix: Tensor) -> Tensor:
     return precision_to_scale_tril(matrix) if name == "precision_matrix" else matrix
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(Centred, Distribution):
     """Normal vectors of mean `loc` [*batch, N] and covariance W W^T + D.
 
     cov_factor: W [*batch, N, M]; cov_diag: the diagonal of D [*batch, N], positive. Only M by M matrices are factored, by
@@ -212,16 +202,6 @@ class LowRankMultivariateNormal(Distribution):
 
     def _broadcast(self, matrix: Tensor) -> Tensor:
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
-
-    @property
-    def mean(self) -> Tensor:
-        """loc."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """loc."""
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from pellucid.autograd.grad_mode import no_grad
 from pellucid.core.tensor import Tensor
 from pellucid.distributions import constraints
+from pellucid.distributions.distribution import Centred
 from pellucid.distributions.exp_family import ExponentialFamily
 from pellucid.distributions.transformed import TransformedDistribution
 from pellucid.distributions.transforms import AbsTransform, ExpTransform, StickBreakingTransform
@@ -19,7 +20,7 @@ from pellucid.ops.randoms import normal, randn
 __all__ = ["HalfNormal", "LogNormal", "LogisticNormal", "Normal"]
 
 
-class Normal(ExponentialFamily):
+class Normal(Centred, ExponentialFamily):
     """The normal distribution of mean `loc` and standard deviation `scale`; both [*batch]."""
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
@@ -30,16 +31,6 @@ class Normal(ExponentialFamily):
     def __init__(self, loc, scale, validate_args: bool | None = None):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        """loc."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """loc."""
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.autograd.node import FREED, AccumulateGrad
+from pellucid.autograd.node import AccumulateGrad, Freed
 from pellucid.autograd.node import Node as GradNode
 from pellucid.core.quiet import quiet
 from pellucid.graph.building import plain_value
@@ -29,7 +29,7 @@ def local_derivatives(node: GradNode, facts: list) -> dict[int, Derivative]:
 
     facts: shape and dtype of each output. Left out is what is large, complex, released, or refuses to be computed.
     """
-    if node.adjust is FREED or not facts or any(fact is None for fact in facts):
+    if isinstance(node.adjust, Freed) or not facts or any(fact is None for fact in facts):
         return {}
     sizes = [math.prod(shape) for shape, _ in facts]
     if sum(sizes) > MOST_ROWS or any(dtype.kind == "c" for _, dtype in facts):

@@ -134,6 +134,8 @@ def _shape(tensor: Tensor) -> str:
 
 def text_width(text: str, size: float) -> float:
     """The width of a text in a monospaced face of a size; characters of East Asian scripts are two cells wide."""
+    if text.isascii():
+        return len(text) * CHARACTER * size
     cells = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
     return cells * CHARACTER * size
 

@@ -1,4 +1,4 @@
-"""A graph in the forms of other tools: nested dictionaries, JSON, Graphviz's language, NetworkX, SVG.
+"""A graph in the forms of other tools: nested dictionaries, JSON, Graphviz's language, NetworkX.
 
 `to_dict` gives the data classes of `snapshot.py` as they are, with what can be derived from them beside them.
 """
@@ -11,14 +11,12 @@ import math
 from itertools import pairwise
 from typing import Any
 
-from pellucid.graph.draw import Box, picture
-from pellucid.graph.layout import Edge as Arrow
 from pellucid.graph.outline import outline
 from pellucid.graph.pausing import collector_paused
 from pellucid.graph.snapshot import Edge, Graph, Node
-from pellucid.graph.view import Unit, View, shape_text, view_of
+from pellucid.graph.view import Unit, View, view_of
 
-__all__ = ["FORMAT", "VERSION", "to_dict", "to_dot", "to_json", "to_networkx", "to_svg"]
+__all__ = ["FORMAT", "VERSION", "to_dict", "to_dot", "to_json", "to_networkx"]
 
 FORMAT, VERSION = "pellucid graph", 1
 
@@ -161,29 +159,3 @@ def _edge_style(edge: Edge) -> str:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
-
-
-# --- SVG -------------------------------------------------------------------------------------------------------------
-
-
-def to_svg(graph: Graph, expand: int | str | None = None, direction: str = "down") -> str:
-    """A picture of the graph, modules collapsed; cuts are dashed red.
-
-    Raises:
-        ValueError: there are more than 500 units to draw, or the direction is unknown.
-    """
-    view = view_of(graph, expand)
-    boxes = [Box(unit.kind, unit.name or unit.title, _note(view, unit)) for unit in view.units]
-    arrows, broken = [], set()
-    for unit in view.units:
-        for port, (source, edge) in enumerate(unit.sources):
-            if edge.kind == "cut":
-                broken.add(len(arrows))
-            arrows.append(Arrow(source, unit.number, port))
-    return picture(boxes, arrows, direction, graph.title or "results", broken)
-
-
-def _note(view: View, unit: Unit) -> str:
-    if unit.kind in ("leaf", "input"):
-        return shape_text(view.graph.nodes[unit.nodes[0]].outputs[0])
-    return f"{unit.title} {unit.shape}" if unit.name else unit.shape

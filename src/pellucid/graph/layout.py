@@ -19,6 +19,7 @@ PLACE_SWEEPS = 16
 LEAF_PULL = 0.05
 LANE = 10.0  # room along the cross axis for an arrow that passes a layer
 LANE_GAP = 6.0
+STIFF = 8.0  # how much more than boxes the pieces of one long arrow draw one another into line
 STEEPEST = 0.1  # room between two layers for each unit that an arrow goes sideways there
 WIDEST_GAP = 90.0
 
@@ -83,6 +84,7 @@ class _Vertex:
     after: list[_Tie] = field(default_factory=list)
     middle: float = 0.0
     pull: float = LEAF_PULL  # how much it draws its neighbours into line
+    lane: bool = False
 
 
 def lay_out(
@@ -169,7 +171,7 @@ def _split(vertices: list[_Vertex], edge: Edge) -> list[int]:
     """Join the ends of `edge`, with a vertex for its lane in each layer between; return the lanes' numbers."""
     first, last = vertices[edge.source].layer, vertices[edge.target].layer
     lanes = list(range(len(vertices), len(vertices) + last - first - 1))
-    vertices.extend(_Vertex(LANE, layer, LANE_GAP) for layer in range(first + 1, last))
+    vertices.extend(_Vertex(LANE, layer, LANE_GAP, lane=True) for layer in range(first + 1, last))
     chain = [edge.source, *lanes, edge.target]
     for source, target in pairwise(chain):
         leave = edge.leave if source == edge.source else 0.0
@@ -280,6 +282,8 @@ def _wanted(vertices: list[_Vertex], number: int, forward: bool, both: bool) -> 
     total = weights = 0.0
     for other, shift, _ in near:
         weight = min(vertex.pull, vertices[other].pull)
+        if vertex.lane and vertices[other].lane:
+            weight *= STIFF
         total += weight * (vertices[other].middle + shift)
         weights += weight
     return total / weights

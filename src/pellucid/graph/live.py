@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from pellucid.autograd.growth import GraphGrowthWarning, living_results
-from pellucid.autograd.node import FREED, AccumulateGrad
+from pellucid.autograd.node import AccumulateGrad, Freed
 from pellucid.autograd.node import Node as GradNode
 from pellucid.core.frames import outer_frames, variables
 from pellucid.core.sites import outside
@@ -144,7 +144,7 @@ def _measured(results: list[Tensor]) -> list[tuple[Tensor, int, int, int, int]]:
             before = [edge[0] for edge in node.edges if edge is not None and edge[0].__class__ is not AccumulateGrad]
             depths[node] = 1 + max((depths[each] for each in before), default=0)
         if order:
-            freed = sum(node.adjust is FREED for node in order)
+            freed = sum(isinstance(node.adjust, Freed) for node in order)
             kept = sum(_kept(node, storages) for node in order)
             found.append((tensor, len(order), depths[tensor._edge[0]], freed, kept))
     return found

@@ -26,6 +26,7 @@ What is not known is None (a shape, a value), an empty text (a name) or an empty
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -274,13 +275,37 @@ class Graph:
         return to_dot(self, expand)
 
     def svg(self, *, expand: int | str | None = None, direction: str = "down") -> str:
-        """A picture as the text of an SVG; ValueError for more than 500 operations and modules to draw.
+        """A still picture as the text of an SVG, for documents.
 
-        direction: where the data flows in the picture, "down" or "right".
+        Args:
+            expand: how many levels of modules to open; "all" for all. By default outermost modules are opened as long
+                as the picture stays small. Equal modules in a row are drawn once (`12 x`).
+            direction: where the data flows in the picture, "down" or "right".
+
+        Raises:
+            ValueError: there are more than 500 operations and modules to draw.
         """
-        from pellucid.graph.export import to_svg
+        from pellucid.graph.page import static_svg
 
-        return to_svg(self, expand, direction)
+        return static_svg(self, expand, direction)
+
+    def html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The picture that opens modules on a click, searches, and replays the forward and the backward pass: one HTML
+        file that needs no network, as text; written to `path` if that is given."""
+        from pellucid.graph.page import document, write_page
+
+        return document(self) if path is None else write_page(self, path)
+
+    def show(self) -> str | None:
+        """Show `html()`: in the notebook, or else in the web browser, from a temporary file whose path is returned."""
+        from pellucid.graph.page import show_page
+
+        return show_page(self)
+
+    def _repr_html_(self) -> str:
+        from pellucid.graph.page import notebook_frame
+
+        return notebook_frame(self)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as nested dictionaries and lists."""

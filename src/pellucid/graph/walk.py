@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.autograd.node import FREED, AccumulateGrad
+from pellucid.autograd.node import AccumulateGrad, Freed
 from pellucid.autograd.node import Node as GradNode
 from pellucid.autograd.views import CopySlices, refresh
 from pellucid.core.tensor import Number, Tensor
@@ -166,7 +166,7 @@ class Walk:
         graph.edges += edges
         self._here[node] = made.id
         builder.handles.nodes.set(node, made.id)
-        if node.adjust is FREED:
+        if isinstance(node.adjust, Freed):
             graph.freed = True
         if derive:
             self._derive(node, facts, len(graph.edges) - first)

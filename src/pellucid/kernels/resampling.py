@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["SMOOTH", "Axis", "Table", "cubic_weights", "resize", "table"]
+__all__ = ["SMOOTH", "Axis", "Table", "cubic_weights", "resize", "resize_bytes", "table"]
 
 
 @dataclass(frozen=True)
@@ -179,3 +179,34 @@ def resize(array: np.ndarray, axes: tuple[Axis, ...]) -> np.ndarray:
     for i in sorted(range(len(tables)), key=lambda i: tables[i].rows / max(tables[i].columns, 1)):
         array = _apply(array, first + i, tables[i])
     return array
+
+
+# --- bytes -----------------------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(512)
+def _in_fixed_point(axis: Axis) -> tuple[Table, int]:
+    """A table whose weights are 16-bit integers, and how many of their bits are behind the point; as in image programs."""
+    rule = table(axis)
+    weight = rule.weight.copy()
+    for k in range(1, len(weight)):  # where several entries of a row meet at an end, their sum is rounded
+        for earlier in range(k):
+            same = rule.place[k] == rule.place[earlier]
+            weight[earlier, same] += weight[k, same]
+            weight[k, same] = 0
+    bits = 0
+    while bits < 22 and int(0.5 + weight.max() * 2 ** (bits + 1)) < 2**15:
+        bits += 1
+    whole = np.trunc(weight * 2**bits + np.copysign(0.5, weight))
+    return Table(rule.place, whole, rule.columns), bits
+
+
+def resize_bytes(image: np.ndarray, axes: tuple[Axis, Axis]) -> np.ndarray:
+    """Images of bytes resized, first their rows, then their columns, each rounded to bytes. What keeps its size is not touched."""
+    for dim in (-1, -2):
+        if axes[dim].count == axes[dim].size:
+            continue
+        rule, bits = _in_fixed_point(axes[dim])
+        total = _apply(image.astype(np.int32), image.ndim + dim, rule)
+        image = ((total + (1 << bits - 1)) >> bits).clip(0, 255).astype(np.uint8)
+    return image

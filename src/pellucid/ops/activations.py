@@ -87,12 +87,12 @@ class elu_kernel:
 
     def forward(xp, input: Array, alpha: float, scale: float, input_scale: float):
         require_kind("elu", input, "f")
-        low = xp.expm1(xp.minimum(input, 0) * input_scale) * (alpha * scale)
+        low = xp.expm1(xp.minimum(0, input) * input_scale) * (alpha * scale)  # 0 first: -0 stays what it is
         return xp.where(input > 0, input * scale, low)
 
     def vjp_input(F, grad, input, alpha, scale, input_scale):
         # the exponential is taken of the negative part only: that of a large number is infinite, and 0 * inf is NaN
-        bend = F.exp(F.clamp_number(input, None, 0.0) * input_scale) * (input_scale * alpha * scale)
+        bend = F.exp(F.where(input >= 0, 0, input) * input_scale) * (input_scale * alpha * scale)
         return F.where(input > 0, grad * scale, grad * bend)
 
     def samples(make):

@@ -272,10 +272,17 @@ class floor_divide:
     vjp_other = vjp_input
 
 
-def _remainder(name: str, ufunc: np.ufunc, rounding: str, purpose: str, **names):
-    """Declare a remainder: what is left of the division that is rounded in one of two ways."""
+def _floored_remainder(input: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """NumPy's remainder, but that of a floating-point multiple is a zero with the sign of the dividend."""
+    made = np.remainder(input, other)
+    return made if made.dtype.kind in "iu" else np.where(made == 0, np.copysign(made, input), made)
 
-    @operator(promote=Promote.SAME, method=True, inplace=True, name=name, ufunc=ufunc, **names)
+
+def _remainder(name: str, values, rounding: str, purpose: str, **names):
+    """Declare a remainder: what is left of the division that is rounded in one of two ways."""
+    names["ufunc"] = values if isinstance(values, np.ufunc) else None
+
+    @operator(promote=Promote.SAME, method=True, inplace=True, name=name, **names)
     class function:
         __doc__ = f"""{purpose}
 
@@ -286,7 +293,7 @@ def _remainder(name: str, ufunc: np.ufunc, rounding: str, purpose: str, **names)
         def forward(xp, input: Array, other: Array):
             require_kind(f"{name}_cpu", input, "fi")
             _refuse_zero(other)
-            return ufunc(input, other)
+            return values(input, other)
 
         def vjp_input(F, grad):
             return grad
@@ -300,7 +307,7 @@ def _remainder(name: str, ufunc: np.ufunc, rounding: str, purpose: str, **names)
 
 
 remainder = _remainder(
-    "remainder", np.remainder, "floor", "Remainder of the division rounded down: it has the sign of the divisor.",
+    "remainder", _floored_remainder, "floor", "Remainder of the division rounded down: it has the sign of the divisor.",
     numbers=True, dunder=["__mod__"], reflected=["__rmod__"], idunder=["__imod__"],
 )  # fmt: skip
 fmod = _remainder(

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from pellucid.autograd.operator import Array, composite, operator
+from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.checks import c_name
@@ -21,7 +21,7 @@ from pellucid.ops.products import linear
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
-@operator(module=None, node="SafeSoftmaxBackward0")
+@operator(module=None, node="SafeSoftmaxBackward0", batching="leading")
 class safe_softmax:
     """Softmax along the last dimension; a row of -inf alone, a query that sees no key, becomes zeros.
 
@@ -41,9 +41,20 @@ class safe_softmax:
     def vjp_input(F, grad, result):
         return F.softmax_backward(grad, result, -1)
 
+    def jvp_input(F, tangent, result):
+        return F.softmax_backward(tangent, result, -1)
+
     def samples(make):
         yield (make(3, 4),), {}
         yield (make(2, 3, 2),), {}
+
+
+@operator(module=None, elementwise=True)
+class barrier:
+    """What to add to scores: 0 where a query may see a key, -inf elsewhere."""
+
+    def forward(xp, allowed: Index, kind):
+        return xp.where(allowed, 0, -math.inf).astype(kind)
 
 
 # --- one head, or many side by side ----------------------------------------------------------------------------------
@@ -88,10 +99,6 @@ def _repeat_heads(tensor: Tensor, heads: int) -> Tensor:
     return repeated.reshape((*shape[:-3], heads, *shape[-2:]))
 
 
-def _barrier(allowed: np.ndarray, dtype: np.dtype) -> Tensor:
-    """What to add to scores: 0 where a query may see a key, -inf elsewhere."""
-    return wrap(np.where(allowed, 0, -math.inf).astype(dtype))
-
 
 @composite(module="nn.functional")
 def scaled_dot_product_attention(
@@ -127,10 +134,10 @@ def scaled_dot_product_attention(
         scale = 1 / math.sqrt(query.size(-1)) if query.size(-1) else math.nan
     scores = (query * scale) @ key.transpose(-2, -1)
     if is_causal:
-        attn_mask = _barrier(np.tri(query.size(-2), key.size(-2), dtype=bool), dtype)
+        attn_mask = wrap(np.tri(query.size(-2), key.size(-2), dtype=bool))
     if attn_mask is not None:
-        mask = _barrier(attn_mask._array, dtype) if attn_mask._array.dtype == np.bool_ else attn_mask
-        scores = scores + mask.to(query.dtype)
+        mask = barrier(attn_mask, dtype) if attn_mask._array.dtype == np.bool_ else attn_mask.to(query.dtype)
+        scores = scores + mask
     weights = T.safe_softmax(scores)
     return (dropout(weights, dropout_p) if dropout_p else weights) @ value
 
@@ -183,7 +190,7 @@ def _addend(mask, name: str, dtype: np.dtype):
         return None
     kind = mask._array.dtype
     _expect(kind.kind in "bfV", f"only bool and floating types of {name} are supported: got {kind}")
-    return _barrier(~mask._array, dtype) if kind == np.bool_ else mask
+    return barrier(~mask, dtype) if kind == np.bool_ else mask
 
 
 def _check_mask_shape(mask: Tensor, steps: int, keys: int, rows: int) -> Tensor:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.kernels import convolution as kernel
+from pellucid.ops.batch_places import into, out_of
+from pellucid.ops.batches import for_each
 from pellucid.ops.checks import scalar_name
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution"]
@@ -23,6 +25,39 @@ def _with_bias(made, bias):
     if bias is not None:
         made += bias.reshape(-1, *(1,) * (made.ndim - 2))
     return made
+
+
+def _moved(F, convolve, tangents, input, weight):
+    """The tangent of a convolution: linear in its input and in its weight, and the bias is added."""
+    image, kernels, bias = tangents
+    if image is None and kernels is None:
+        return F.reshape(bias, (-1, *(1,) * (weight.ndim - 2)))
+    made = None if image is None else convolve(image, weight, bias)
+    if kernels is not None:
+        part = convolve(input, kernels, bias if made is None else None)
+        made = part if made is None else made + part
+    return made
+
+
+def _of_each(F, convolve, size: int, batched: set, input, weight, bias, groups: int, out_dim: int):
+    """`convolve(input, weight, bias, groups)` on a batch: of images as more images, of weights as groups of channels.
+
+    out_dim: which dimension of the weight counts channels of the result.
+    """
+    within = bias if not batched & {"weight", "bias"} else None
+    if "weight" in batched:
+        shared = "input" not in batched and groups == 1
+        image = input if shared else into(F, for_each(F, input, "input" in batched, size), 1)
+        made = convolve(image, into(F, weight, out_dim if shared else 0), None, 1 if shared else groups * size)
+        made = out_of(F, made, 1, size)
+    elif "input" in batched:
+        made = out_of(F, convolve(into(F, input, 0), weight, within, groups), 0, size)
+    else:
+        made = F.unsqueeze(convolve(input, weight, None, groups), 0)
+    if bias is None or within is not None:
+        return made
+    lead = (size, 1) if "bias" in batched else ()
+    return made + F.reshape(bias, (*lead, bias.shape[-1], *(1,) * (made.ndim - 3)))
 
 
 def _cut(whole, shape):
@@ -48,6 +83,15 @@ class _convolution:
 
     def vjp_bias(F, grad):
         return _spatial_sum(F, grad)
+
+    def jvp(F, tangents, input, weight, stride, padding, dilation, groups):
+        return _moved(F, lambda x, w, b: F._convolution(x, w, b, stride, padding, dilation, groups), tangents, input, weight)
+
+    def batch(F, size_of_batch, batched, input, weight, bias, stride, padding, dilation, groups):
+        def convolve(input, weight, bias, groups):
+            return F._convolution(input, weight, bias, stride, padding, dilation, groups)
+
+        return _of_each(F, convolve, size_of_batch, batched, input, weight, bias, groups, 0)
 
     def samples(make):
         yield (make(2, 3, 6), make(4, 3, 3), make(4), (1,), (1,), (1,), 1), {}
@@ -75,12 +119,23 @@ class _convolution_transposed:
     def vjp_bias(F, grad):
         return _spatial_sum(F, grad)
 
+    def jvp(F, tangents, input, weight, size, stride, padding, dilation, groups):
+        return _moved(
+            F, lambda x, w, b: F._convolution_transposed(x, w, b, size, stride, padding, dilation, groups), tangents, input, weight
+        )
+
+    def batch(F, size_of_batch, batched, input, weight, bias, size, stride, padding, dilation, groups):
+        def convolve(input, weight, bias, groups):
+            return F._convolution_transposed(input, weight, bias, size, stride, padding, dilation, groups)
+
+        return _of_each(F, convolve, size_of_batch, batched, input, weight, bias, groups, 1)
+
     def samples(make):
         yield (make(2, 4, 6), make(4, 3, 3), make(3), (6,), (1,), (1,), (1,), 1), {}
         yield (make(2, 4, 2, 3), make(4, 1, 2, 3), make(2), (5, 7), (2, 2), (0, 0), (1, 1), 2), {}
 
 
-@operator(module=None, name="_convolution_weight", node="ConvolutionBackwardBackward0", exact=True)
+@operator(module=None, name="_convolution_weight", node="ConvolutionBackwardBackward0", exact=True, linear="each")
 class _convolution_weight:
     """The transpose of a convolution in its weight: input is the gradient [N, O, *P], other the image [N, C, *S]."""
 
@@ -93,8 +148,16 @@ class _convolution_weight:
     def vjp_other(F, grad, input, other_shape, stride, padding, dilation, groups):
         return F._convolution_transposed(input, grad, None, tuple(other_shape[2:]), stride, padding, dilation, groups)
 
+    def batch(F, size_of_batch, batched, input, other, shape, stride, padding, dilation, groups):
+        shared = "other" not in batched and groups == 1  # the same image for all: kernels are more channels of one convolution
+        grad = into(F, for_each(F, input, "input" in batched, size_of_batch), 1)
+        image = other if shared else into(F, for_each(F, other, "other" in batched, size_of_batch), 1)
+        whole, groups = (size_of_batch * shape[0], *shape[1:]), 1 if shared else groups * size_of_batch
+        return out_of(F, F._convolution_weight(grad, image, whole, stride, padding, dilation, groups), 0, size_of_batch)
+
     def samples(make):
         yield (make(2, 4, 4), make(2, 3, 6), (4, 3, 3), (1,), (0,), (1,), 1), {}
+        yield (make(2, 4, 4), make(2, 2, 6), (4, 1, 3), (1,), (0,), (1,), 2), {}
 
 
 # --- arguments ------------------------------------------------------------------------------------------------------
@@ -237,67 +300,38 @@ def _convolve_transposed(function: str, count: int, input, weight, bias, stride,
 WHERE = ("nn.functional", "torch")
 
 
-@composite(module=WHERE)
-def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Convolution (cross-correlation) of sequences.
+def _conv_family(count: int, shape: str, what: str):
+    """`convNd` and `conv_transposeNd`."""
+    name, kernel_shape = f"conv{count}d", ", ".join(f"K{letter}" for letter in shape.split(", "))
 
-    input: [N, C, L] or [C, L]; weight: [O, C / groups, K]; bias: [O] or None; all of one dtype. `padding` is a number or
-    "valid" or "same". Returns [N, O, (L + 2 padding - dilation (K - 1) - 1) // stride + 1].
+    def conv(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        return _convolve(name, count, input, weight, bias, stride, padding, dilation, groups)
+
+    def transposed(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+        return _convolve_transposed(
+            f"conv_transpose{count}d", count, input, weight, bias, stride, padding, output_padding, groups, dilation
+        )
+
+    conv.__name__, transposed.__name__ = name, f"conv_transpose{count}d"
+    conv.__doc__ = f"""Convolution (cross-correlation) of {what}.
+
+    input: [N, C, {shape}] or [C, {shape}]; weight: [O, C / groups, {kernel_shape}]; bias: [O] or None; all of one dtype.
+    `stride`, `padding` and `dilation` are numbers, or one for each size; `padding` may be "valid" or "same".
+    Returns [N, O, *P], each P being (S + 2 padding - dilation (K - 1) - 1) // stride + 1.
     Raises: RuntimeError for shapes, dtypes or steps that do not fit.
     """
-    return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+    transposed.__doc__ = f"""Transposed convolution of {what}: the gradient of `{name}` in its input, as a map of its own.
 
-
-@composite(module=WHERE)
-def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Convolution (cross-correlation) of images.
-
-    input: [N, C, H, W] or [C, H, W]; weight: [O, C / groups, KH, KW]; bias: [O] or None; all of one dtype. `stride`,
-    `padding`, `dilation` are numbers or pairs; `padding` may be "valid" or "same". Returns [N, O, OH, OW], with
-    OH = (H + 2 padding - dilation (KH - 1) - 1) // stride + 1. Raises: RuntimeError for shapes, dtypes or steps that do not fit.
-    """
-    return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
-
-
-@composite(module=WHERE)
-def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Convolution (cross-correlation) of volumes.
-
-    input: [N, C, D, H, W] or [C, D, H, W]; weight: [O, C / groups, KD, KH, KW]; bias: [O] or None; all of one dtype.
-    Returns [N, O, OD, OH, OW]; see `conv2d`. Raises: RuntimeError for shapes, dtypes or steps that do not fit.
-    """
-    return _convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
-
-
-@composite(module=WHERE)
-def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """Transposed convolution of sequences: the gradient of `conv1d` in its input, as a map of its own.
-
-    input: [N, C, L] or [C, L]; weight: [C, O / groups, K]; bias: [O] or None; all of one dtype.
-    Returns [N, O, (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1].
+    input: [N, C, {shape}] or [C, {shape}]; weight: [C, O / groups, {kernel_shape}]; bias: [O] or None; all of one dtype.
+    Returns [N, O, *P], each P being (S - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1.
     Raises: RuntimeError for shapes, dtypes or steps that do not fit.
     """
-    return _convolve_transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return composite(module=WHERE)(conv), composite(module=WHERE)(transposed)
 
 
-@composite(module=WHERE)
-def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """Transposed convolution of images: the gradient of `conv2d` in its input, as a map of its own.
-
-    input: [N, C, H, W] or [C, H, W]; weight: [C, O / groups, KH, KW]; bias: [O] or None; all of one dtype.
-    Returns [N, O, OH, OW]; see `conv_transpose1d`. Raises: RuntimeError for shapes, dtypes or steps that do not fit.
-    """
-    return _convolve_transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-@composite(module=WHERE)
-def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """Transposed convolution of volumes: the gradient of `conv3d` in its input, as a map of its own.
-
-    input: [N, C, D, H, W] or [C, D, H, W]; weight: [C, O / groups, KD, KH, KW]; bias: [O] or None; all of one dtype.
-    Returns [N, O, OD, OH, OW]; see `conv_transpose1d`. Raises: RuntimeError for shapes, dtypes or steps that do not fit.
-    """
-    return _convolve_transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+conv1d, conv_transpose1d = _conv_family(1, "L", "sequences")
+conv2d, conv_transpose2d = _conv_family(2, "H, W", "images")
+conv3d, conv_transpose3d = _conv_family(3, "D, H, W", "volumes")
 
 
 @composite(module=WHERE)

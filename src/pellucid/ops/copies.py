@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pellucid.autograd.operator import composite
+from pellucid.core.memory_format import contiguous_format
 from pellucid.core.tensor import Tensor
 from pellucid.ops.expansion import expand
 from pellucid.ops.parts import as_strided, diagonal, select, unfold
@@ -22,7 +23,8 @@ def copying(name: str, take):
 
     def copy(input: Tensor, *args, **kwargs):
         made = take(input, *args, **kwargs)
-        return tuple([part.clone() for part in made]) if isinstance(made, tuple) else made.clone()
+        copies = [part.clone(memory_format=contiguous_format) for part in (made if isinstance(made, tuple) else (made,))]
+        return tuple(copies) if isinstance(made, tuple) else copies[0]
 
     copy.__name__ = copy.__qualname__ = f"{name}_copy"
     copy.__doc__ = f"`{name}`, copied: the result does not share memory with the input."

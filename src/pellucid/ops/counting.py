@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from pellucid.autograd.declaration import NARROW
-from pellucid.autograd.operator import Array, composite, operator
+from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as F
-from pellucid.core.tensor import Tensor, wrap
+from pellucid.core.tensor import Tensor
+from pellucid.ops.batches import at_each_place, for_each, refuse_dynamic
 from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import one_dim
 
@@ -113,6 +111,7 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
         NotImplementedError: complex input; backward.
     """
     require_kind("unique", input._array, "fib")
+    refuse_dynamic("unique", input)
     return _asked((F._unique2 if dim is None else F.unique_dim)(input, dim), return_inverse, return_counts)
 
 
@@ -122,7 +121,44 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
 
     Args, returns and errors as for `unique`, but nothing is sorted.
     """
+    refuse_dynamic("unique_consecutive", input)
     return _asked(F.unique_consecutive(input, dim), return_inverse, return_counts)
+
+
+# --- how often ---------------------------------------------------------------------------------------------------------
+# For each place in the first `lead` dimensions by itself.
+
+
+@operator(module=None, name="bincount")
+class bincount_kernel:
+    """The raw form of `bincount`."""
+
+    def forward(xp, input: Index, weights: Index | None = None, minlength: int = 0, lead: int = 0):
+        if input.ndim != 1 + lead or input.dtype.kind not in "iu" or (input.size and input.min() < 0):
+            raise RuntimeError(
+                f"bincount only supports 1-d non-negative integral inputs: got {input.dtype.name} of shape "
+                f"{list(input.shape[lead:])}"
+            )
+        if weights is not None and weights.shape != input.shape:
+            raise RuntimeError(
+                "weights should be 1-d and have the same length as input: got "
+                f"{list(weights.shape[lead:])} and {list(input.shape[lead:])}"
+            )
+        largest = input.max(-1, initial=-1)
+        if (largest != largest.max(initial=-1)).any() and largest.max() >= minlength:
+            raise RuntimeError(
+                "vmap: bincount would give each example a result of another size. Pass a minlength that holds them all."
+            )
+        kind = np.int64 if weights is None else np.float32 if weights.dtype == np.float32 else np.float64
+        if weights is None:
+            return at_each_place(lead, lambda row: xp.bincount(row, None, minlength).astype(kind), input)
+        counts = at_each_place(lead, lambda row, weight: xp.bincount(row, weight, minlength), input, weights.astype(np.float64))
+        return counts.astype(kind)
+
+    def batch(F, size_of_batch, batched, input, weights, minlength, lead):
+        input = for_each(F, input, "input" in batched, size_of_batch)
+        weights = None if weights is None else for_each(F, weights, "weights" in batched, size_of_batch)
+        return F.bincount(input, weights, minlength, lead + 1)
 
 
 @composite(method=True)
@@ -135,23 +171,40 @@ def bincount(input, weights=None, minlength: int = 0):
     Raises:
         RuntimeError: negative values, another shape or dtype.
     """
-    array = input._array
     if minlength < 0:
         raise RuntimeError(f"minlength should be >= 0: got {minlength}")
-    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.size and array.min() < 0):
-        raise RuntimeError(
-            f"bincount only supports 1-d non-negative integral inputs: got {input.dtype} of shape "
-            f"{list(input.shape)}"
-        )
-    if weights is None:
-        return wrap(np.bincount(array, minlength=minlength).astype(np.int64))
-    if weights._array.shape != array.shape:
-        raise RuntimeError(
-            f"weights should be 1-d and have the same length as input: got {list(weights.shape)} and "
-            f"{list(input.shape)}"
-        )
-    sums = np.bincount(array, weights._array.astype(np.float64), minlength)
-    return wrap(sums.astype(np.float32) if weights._array.dtype == np.float32 else sums)
+    return bincount_kernel(input, weights, minlength)
+
+
+def _counts(array: np.ndarray, bins: int, low: float, high: float) -> np.ndarray:
+    """How many elements fall into each of equal intervals."""
+    if low == high and array.size:
+        low, high = float(array.min()), float(array.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(f"max must be larger than min: got {high} and {low}")
+    return np.histogram(array[np.isfinite(array)], bins, (low, high))[0].astype(array.dtype)
+
+
+@operator(module=None, name="histc")
+class histc_kernel:
+    """The raw form of `histc`."""
+
+    def forward(xp, input: Array, bins: int, min: float, max: float, lead: int = 0):
+        require_kind("histogram_cpu", input, "f")
+        if bins <= 0:
+            raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins}")
+        return at_each_place(lead, lambda row: _counts(row, bins, min, max), input)
+
+    def batch(F, input, bins, min, max, lead):
+        return F.histc(input, bins, min, max, lead + 1)
+
+    def samples(make):
+        if make.dtype.kind == "f":
+            yield (make(3, 4), 5, 0, 0), {}
 
 
 @composite(method=True)
@@ -164,43 +217,14 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None):
     Raises:
         RuntimeError: no bins, bounds out of order or not finite, or integers.
     """
-    array = input._array.astype(np.float32) if input._array.dtype in NARROW else input._array
-    require_kind("histogram_cpu", array, "f")
+    return histc_kernel(input, bins, min, max, out=out)
+
+
+def _even_edges(array: np.ndarray, bins: int, span) -> np.ndarray:
+    """The edges of a number of bins of one width, from the smallest to the largest element or in a given span."""
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins}")
-    if min == max and array.size:
-        min, max = float(array.min()), float(array.max())
-    if min == max:
-        min, max = min - 1, max + 1
-    if not (np.isfinite(min) and np.isfinite(max)):
-        raise RuntimeError(f"range of [{min}, {max}] is not finite")
-    if min > max:
-        raise RuntimeError(f"max must be larger than min: got {max} and {min}")
-    counts = np.histogram(array[np.isfinite(array)], bins, (min, max))[0].astype(input._array.dtype)
-    return wrap(counts) if out is None else out.copy_(wrap(counts))
-
-
-class HistogramResult(NamedTuple):
-    """What `histogram` returns: counts (or densities) and the edges of the bins."""
-
-    hist: Tensor
-    bin_edges: Tensor
-
-
-def _edges(array: np.ndarray, bins, range_) -> np.ndarray:
-    """The edges of the bins, from their number and the range, or as given."""
-    if isinstance(bins, Tensor):
-        if range_ is not None:
-            raise TypeError("histogram(): give either a number of bins and a range, or the edges of the bins")
-        if bins.ndim != 1 or not bins.numel():
-            raise RuntimeError(
-                "torch.histogramdd(): bins tensor should have 1 dimension and at least one element: got "
-                f"{bins.ndim}"
-            )
-        return bins._array
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins}")
-    low, high = range_ if range_ is not None else (array.min(), array.max()) if array.size else (0.0, 1.0)
+    low, high = span if span is not None else (array.min(), array.max()) if array.size else (0.0, 1.0)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RuntimeError(f"torch.histogram(): range [{low}, {high}] is not finite")
     if low > high:
@@ -208,8 +232,40 @@ def _edges(array: np.ndarray, bins, range_) -> np.ndarray:
             f"torch.histogram(): min should not exceed max, but got min {low} max {high} for dimension 0"
         )
     if low == high:
-        low, high = low - 0.5 if range_ is None else low - 1, high + 0.5 if range_ is None else high + 1
+        low, high = low - 0.5 if span is None else low - 1, high + 0.5 if span is None else high + 1
     return np.linspace(low, high, bins + 1, dtype=array.dtype)
+
+
+@operator(module=None, name="histogram", outputs=("hist", "bin_edges"), widen=False)
+class histogram_kernel:
+    """The raw form of `histogram`: with edges, or with a number of bins and a span."""
+
+    def forward(xp, input: Array, edges: Index | None = None, weight: Index | None = None, bins: int = 0, span=None,
+                density: bool = False, lead: int = 0):  # fmt: skip
+        require_kind("histogram_cpu", input, "f")
+        if weight is not None and weight.shape != input.shape:
+            raise RuntimeError(
+                "torch.histogram(): if weight tensor is provided it should have the same shape as the input: got "
+                f"{list(weight.shape[lead:])} and {list(input.shape[lead:])}"
+            )
+
+        def counted(values, edges, weight):
+            edges = _even_edges(values, bins, span) if edges is None else edges
+            found = xp.histogram(values.reshape(-1), edges, weights=None if weight is None else weight.reshape(-1))[0]
+            found = found.astype(values.dtype)
+            return (found / (found.sum() * xp.diff(edges))).astype(values.dtype) if density else found, xp.array(edges)
+
+        return at_each_place(lead, counted, input, edges, weight)
+
+    def batch(F, size_of_batch, batched, input, edges, weight, bins, span, density, lead):
+        given = {"input": input, "edges": edges, "weight": weight}
+        given = [None if t is None else for_each(F, t, n in batched, size_of_batch) for n, t in given.items()]
+        return F.histogram(*given, bins, span, density, lead + 1)
+
+    def samples(make):
+        if make.dtype.kind == "f":
+            yield (make(3, 4), None, None, 5), {}
+            yield (make(3, 4), np.sort(make(4)), make(3, 4, low=0)), {}
 
 
 @composite(method=True)
@@ -229,16 +285,12 @@ def histogram(input, bins, *, range=None, weight=None, density: bool = False, ou
     Raises:
         RuntimeError: integers, no bins, a range that is out of order or not finite, weights of another shape.
     """
-    array = input._array
-    require_kind("histogram_cpu", array, "f")
-    edges = _edges(array, bins, range)
-    if weight is not None and weight._array.shape != array.shape:
+    if not isinstance(bins, Tensor):
+        return histogram_kernel(input, None, weight, bins, range, density, out=out)
+    if range is not None:
+        raise TypeError("histogram(): give either a number of bins and a range, or the edges of the bins")
+    if bins.ndim != 1 or not bins.numel():
         raise RuntimeError(
-            "torch.histogram(): if weight tensor is provided it should have the same shape as the input: "
-            f"got {list(weight.shape)} and {list(input.shape)}"
+            f"torch.histogramdd(): bins tensor should have 1 dimension and at least one element: got {bins.ndim}"
         )
-    weights = None if weight is None else weight._array.reshape(-1)
-    counts = np.histogram(array.reshape(-1), edges, weights=weights)[0].astype(array.dtype)
-    if density:
-        counts = (counts / (counts.sum() * np.diff(edges))).astype(array.dtype)
-    return HistogramResult(wrap(counts), wrap(np.array(edges)))
+    return histogram_kernel(input, bins, weight, density=density, out=out)

@@ -11,7 +11,9 @@ import numpy as np
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.checks import check_reduction, scalar_name
+from pellucid.ops.batch_places import into, out_of
+from pellucid.ops.batches import for_each
+from pellucid.ops.checks import check_reduction, every_value, scalar_name
 
 __all__ = ["ctc_loss"]
 
@@ -85,6 +87,11 @@ def _losses(alpha: np.ndarray, input_lengths: np.ndarray, target_lengths: np.nda
     return -np.where(input_lengths > 0, total, np.where(target_lengths > 0, -np.inf, 0)).astype(alpha.dtype, copy=False)
 
 
+def _more_sequences(F, size: int, batched: set, operands: dict) -> list:
+    """The examples of a batch as more sequences of one."""
+    return [into(F, for_each(F, t, n in batched, size), int(n == "log_probs")) for n, t in operands.items()]
+
+
 @operator(module=None, name="ctc_loss", node="CtcLossBackward0", widen=False)
 class _ctc_loss:
     """The loss of each sequence. log_probs: [T, N, C]; targets: [N, S], padded; lengths: [N]. Returns [N].
@@ -108,6 +115,16 @@ class _ctc_loss:
 
     def vjp_log_probs(F, grad, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
         return F.ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+
+    def jvp_log_probs(F, tangent, log_probs, targets, input_lengths, target_lengths, result, blank, zero_infinity):
+        one = F.zeros_as(result) + 1
+        slope = F.ctc_loss_backward(one, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+        return F.sum_dim(slope * tangent, (0, 2), False)
+
+    def batch(F, size_of_batch, batched, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+        operands = {"log_probs": log_probs, "targets": targets, "input_lengths": input_lengths, "target_lengths": target_lengths}
+        made = F.ctc_loss(*_more_sequences(F, size_of_batch, batched, operands), blank, zero_infinity)
+        return out_of(F, made, 0, size_of_batch)
 
 
 @operator(module=None, widen=False)
@@ -138,6 +155,12 @@ class ctc_loss_backward:
             unused = unused | xp.isinf(loss)
         return xp.where(unused[:, :, None], 0, made).astype(log_probs.dtype, copy=False)
 
+    def batch(F, size_of_batch, batched, input, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+        operands = {"input": input, "log_probs": log_probs, "targets": targets}
+        operands |= {"input_lengths": input_lengths, "target_lengths": target_lengths}
+        made = F.ctc_loss_backward(*_more_sequences(F, size_of_batch, batched, operands), blank, zero_infinity)
+        return out_of(F, made, 1, size_of_batch)
+
     def vjp(F, grad, needs):
         raise RuntimeError(
             "derivative for aten::_ctc_loss_backward is not implemented: ctc_loss has a first derivative only, so leave out "
@@ -148,50 +171,55 @@ class ctc_loss_backward:
 # --- nn.functional -----------------------------------------------------------------------------------------------------
 
 
-def _lengths(name: str, lengths, batch: int, longest: int | None) -> np.ndarray:
+def _lengths(name: str, lengths, batch: int, longest: int | None) -> Tensor:
     """Lengths [N] as int64; RuntimeError for a wrong number of them, or values out of range."""
-    values = lengths._array if isinstance(lengths, Tensor) else np.asarray(lengths)
-    if values.dtype.kind not in "iu":
-        raise RuntimeError(f"{name} must be integral: got {values.dtype.name}")
-    values = values.reshape(-1) if values.ndim == 0 else values
-    if values.shape != (batch,):
-        raise RuntimeError(f"{name} must be of size batch_size: expected [{batch}], got {list(values.shape)}")
-    where = "(while checking arguments for ctc_loss_allocate_outputs)"
+    lengths = lengths if isinstance(lengths, Tensor) else wrap(np.asarray(lengths))
+    if lengths._array.dtype.kind not in "iu":
+        raise RuntimeError(f"{name} must be integral: got {lengths._array.dtype.name}")
+    lengths = lengths.long() if lengths._array.ndim else lengths.long().reshape(-1)
+    if lengths._array.shape != (batch,):
+        raise RuntimeError(f"{name} must be of size batch_size: expected [{batch}], got {list(lengths.shape)}")
+    values, where = every_value(lengths), "(while checking arguments for ctc_loss_allocate_outputs)"
     if values.size and values.min() < 0:
         raise RuntimeError(f"Expected {name} to have value at least 0, but got value {values.min()} {where}")
     if longest is not None and values.size and values.max() > longest:
         raise RuntimeError(
             f"Expected {name} to have value at most {longest}, but got value {values.max()} {where}: log_probs has no more times"
         )
-    return values.astype(np.int64)
+    return lengths
 
 
-def _padded_targets(targets: np.ndarray, lengths: np.ndarray, blank: int) -> np.ndarray:
-    """Targets [N, longest], from rows or from one after another; what is beyond a length is a blank."""
-    if targets.dtype.kind == "b" or targets.ndim not in (1, 2):
-        raise RuntimeError(f"ctc_loss takes targets [N, S] or [sum of target_lengths]: got shape {list(targets.shape)}")
-    longest, batch = int(lengths.max(initial=0)), len(lengths)
+@operator(module=None, batching="leading")
+class ctc_labels:
+    """Targets [N, longest], from rows [N, S] or from one after another [sum of lengths]; beyond a length there are blanks."""
+
+    def forward(xp, targets: Index, lengths: Index, longest: int, blank: int):
+        places = xp.arange(longest)
+        if targets.ndim > lengths.ndim:
+            found = targets[..., :longest]
+        else:
+            starts = xp.cumsum(lengths, axis=-1) - lengths
+            last = max(targets.shape[-1] - 1, 0)
+            rows = xp.minimum(starts[..., None] + places, last)
+            whole = targets if targets.shape[-1] else xp.zeros((*targets.shape[:-1], 1), targets.dtype)
+            found = xp.take_along_axis(whole, rows.reshape(*rows.shape[:-2], -1), axis=-1).reshape(rows.shape)
+        return xp.where(places < lengths[..., None], found, blank).astype(xp.int64)
+
+
+def _padded_targets(targets: Tensor, lengths: Tensor, blank: int) -> Tensor:
+    """`ctc_labels`, checked."""
+    shape = targets._array.shape
+    if targets._array.dtype.kind == "b" or len(shape) not in (1, 2):
+        raise RuntimeError(f"ctc_loss takes targets [N, S] or [sum of target_lengths]: got shape {list(shape)}")
+    values, batch = every_value(lengths), lengths._array.size
+    longest, total = int(values.max(initial=0)), int(values.sum(axis=-1).max())
     where = "for argument #2 'targets' (while checking arguments for ctc_loss_allocate_outputs)"
-    used = np.arange(longest) < lengths[:, None]
-    made = np.full((batch, longest), blank, np.int64)
-    if targets.ndim == 1:
-        total = int(lengths.sum())
-        if targets.shape[0] != total:
-            raise RuntimeError(
-                f"Expected tensor to have size {total} at dimension 0, but got size {targets.shape[0]} {where}"
-            )
-        made[used] = targets
-        return made
-    if targets.shape[0] != batch:
-        raise RuntimeError(
-            f"Expected tensor to have size {batch} at dimension 0, but got size {targets.shape[0]} {where}"
-        )
-    if targets.shape[1] < longest:
-        raise RuntimeError(
-            f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} {where}"
-        )
-    made[used] = targets[:, :longest][used]
-    return made
+    expected = total if len(shape) == 1 else batch
+    if shape[0] != expected or (len(shape) == 1 and int(values.sum(axis=-1).min()) != total):
+        raise RuntimeError(f"Expected tensor to have size {expected} at dimension 0, but got size {shape[0]} {where}")
+    if len(shape) == 2 and shape[1] < longest:
+        raise RuntimeError(f"Expected tensor to have size at least {longest} at dimension 1, but got size {shape[1]} {where}")
+    return ctc_labels(targets, lengths, longest, blank)
 
 
 def _check_log_probs(log_probs: np.ndarray, blank: int) -> None:
@@ -230,12 +258,13 @@ def ctc_loss(
     times, batch, classes = batched._array.shape
     input_sizes = _lengths("input_lengths", input_lengths, batch, times)
     target_sizes = _lengths("target_lengths", target_lengths, batch, None)
-    labels = _padded_targets(targets._array, target_sizes, blank)
-    if labels.size and (labels.min() < 0 or labels.max() >= classes):
+    labels = _padded_targets(targets, target_sizes, blank)
+    found = every_value(labels)
+    if found.size and (found.min() < 0 or found.max() >= classes):
         raise RuntimeError(
-            f"ctc_loss: targets must be classes 0 to {classes - 1}, they go from {labels.min()} to {labels.max()}"
+            f"ctc_loss: targets must be classes 0 to {classes - 1}, they go from {found.min()} to {found.max()}"
         )
-    loss = T.ctc_loss(batched, wrap(labels), wrap(input_sizes), wrap(target_sizes), blank, bool(zero_infinity))
+    loss = T.ctc_loss(batched, labels, input_sizes, target_sizes, blank, bool(zero_infinity))
     if reduction == "mean":
-        return (loss / wrap(np.maximum(target_sizes, 1).astype(loss._array.dtype))).mean()
+        return (loss / target_sizes.clamp_min(1).to(loss.dtype)).mean()
     return loss.sum() if reduction == "sum" else loss.squeeze(0) if single else loss

@@ -9,7 +9,7 @@ import numpy as np
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.dtype import dtype_of, promoted
-from pellucid.core.tensor import Tensor, wrap
+from pellucid.core.tensor import Tensor
 from pellucid.ops.checks import same_dtype, scalar_name
 from pellucid.ops.expansion import broadcast_shapes, broadcast_tensors
 from pellucid.ops.norms import vector_norm
@@ -34,9 +34,15 @@ def normalize(input, p: float = 2.0, dim=1, eps: float = 1e-12, out=None):
     return T.true_divide(input, norm.clamp_min(eps), out=out)
 
 
-def _at_least(norm: Tensor, eps: float) -> Tensor:
-    """A norm that is `eps` where it would be less; the gradient passes as if it had not been."""
-    return norm + wrap(np.maximum(eps - norm._array, 0).astype(norm._array.dtype))
+@operator(module=None, elementwise=True)
+class at_least:
+    """Numbers, or `low` where they would be less; the gradient passes as if they had not been."""
+
+    def forward(xp, input: Array, low: float):
+        return input + xp.maximum(low - input, 0).astype(input.dtype)
+
+    def vjp_input(F, grad):
+        return grad
 
 
 @composite(module=("nn.functional", "torch"))
@@ -53,7 +59,7 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
             f"{scalar_name(np.empty(0, common))}: convert the tensors with .float()"
         )
     x1, x2 = broadcast_tensors(x1.to(dtype_of(common)), x2.to(dtype_of(common)))
-    norm1, norm2 = (_at_least(vector_norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2))
+    norm1, norm2 = (at_least(vector_norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2))
     return ((x1 / norm1) * (x2 / norm2)).sum(dim)
 
 
@@ -100,7 +106,14 @@ def _pull(F, grad, difference, distance, p: float):
     return F.where(distance == 0, 0, share * grad / F.pow_scalar(distance, p - 1))
 
 
-@operator(module=None, name="_cdist", node="CdistBackward0")
+def _push(F, step, difference, distance, p: float):
+    """The tangent of a p-norm [*] from that of the difference [*, M]."""
+    if p == 0:
+        return F.zeros_as(distance)
+    return F.sum_dim(_pull(F, 1, difference, F.unsqueeze(distance, -1), p) * step, (-1,), False)
+
+
+@operator(module=None, name="_cdist", node="CdistBackward0", batching="leading")
 class _cdist:
     """Distances of all pairs of x1 [*, P, M] and x2 [*, R, M], of one batch shape. Returns [*, P, R]."""
 
@@ -122,13 +135,20 @@ class _cdist:
             -F.sum_dim(pull, (pull.ndim - 3,), False) if needs[1] else None,
         )
 
+    def jvp(F, tangents, x1, x2, result, p):
+        step1, step2 = tangents
+        step = None if step1 is None else F.unsqueeze(step1, -2)
+        if step2 is not None:
+            step = -F.unsqueeze(step2, -3) if step is None else step - F.unsqueeze(step2, -3)
+        return _push(F, step, F.unsqueeze(x1, -2) - F.unsqueeze(x2, -3), result, p)
+
     def samples(make):
         for p in (0.0, 1.0, 1.5, 2.0, 3.0, math.inf):
             yield (make(3, 2), make(4, 2), p), {}
         yield (make(2, 3, 2), make(2, 2, 2), 2.0), {}
 
 
-@operator(module=None, node="EuclideanDistBackward0")
+@operator(module=None, node="EuclideanDistBackward0", batching="leading")
 class euclidean_dist:
     """The same for p = 2, from |a|^2 - 2 a b + |b|^2: one matrix product, less exact for points close to each other."""
 
@@ -147,6 +167,14 @@ class euclidean_dist:
     def vjp_x2(F, grad, x1, x2, result):
         ratio = F.transpose(F.where(result == 0, 0, grad / result), -1, -2)
         return x2 * F.sum_dim(ratio, (ratio.ndim - 1,), True) - F.matmul(ratio, x1)
+
+    def jvp(F, tangents, x1, x2, result):
+        parts = []  # <x1 - x2, step> for each pair
+        for step, own, other, turned in ((tangents[0], x1, x2, False), (tangents[1], x2, x1, True)):
+            if step is not None:
+                part = F.sum_dim(own * step, (-1,), True) - F.matmul(step, F.transpose(other, -1, -2))
+                parts.append(F.transpose(part, -1, -2) if turned else part)
+        return F.where(result == 0, 0, sum(parts[1:], parts[0]) / result)
 
     def samples(make):
         yield (make(3, 2), make(4, 2)), {}
@@ -196,52 +224,58 @@ def cdist(x1, x2, p: float = 2.0, compute_mode: str = MODES[0]):
     return T._cdist(x1, x2, float(p))
 
 
-@operator(module=None, name="_pdist", node="PdistBackward0")
+@operator(module=None, name="_pdist", node="PdistBackward0", batching="leading")
 class _pdist:
-    """Distances of the rows of input [N, M], each pair once: (0, 1), (0, 2), ... Returns [N * (N - 1) / 2]."""
+    """Distances of the rows of input [*, N, M], each pair once: (0, 1), (0, 2), ... Returns [*, N * (N - 1) / 2]."""
 
     def forward(xp, input: Array, p: float):
-        first, second = xp.triu_indices(len(input), 1)
-        return _lengths(xp, input[first] - input[second], p)
+        return _lengths(xp, _differences(xp, input), p)
 
     def vjp_input(F, grad, input, result, p):
         if p == 0:
             return F.zeros_as(input)
         pull = _pull(F, F.unsqueeze(grad, -1), F.pair_differences(input), F.unsqueeze(result, -1), p)
-        return F.pair_differences_backward(pull, input.shape[0])
+        return F.pair_differences_backward(pull, input.shape[-2])
+
+    def jvp_input(F, tangent, input, result, p):
+        return _push(F, F.pair_differences(tangent), F.pair_differences(input), result, p)
 
     def samples(make):
         for p in (0.0, 1.0, 1.5, 2.0, 3.0, math.inf):
             yield (make(4, 2), p), {}
 
 
-@operator(module=None, linear=True)
+def _differences(xp, input: np.ndarray) -> np.ndarray:
+    first, second = xp.triu_indices(input.shape[-2], 1)
+    return input[..., first, :] - input[..., second, :]
+
+
+@operator(module=None, linear=True, batching="leading")
 class pair_differences:
-    """The differences of the rows of input [N, M], each pair once. Returns [N * (N - 1) / 2, M]."""
+    """The differences of the rows of input [*, N, M], each pair once. Returns [*, N * (N - 1) / 2, M]."""
 
     def forward(xp, input: Array):
-        first, second = xp.triu_indices(len(input), 1)
-        return input[first] - input[second]
+        return _differences(xp, input)
 
     def vjp_input(F, grad, input_shape):
-        return F.pair_differences_backward(grad, input_shape[0])
+        return F.pair_differences_backward(grad, input_shape[-2])
 
     def samples(make):
         yield (make(4, 2),), {}
 
 
-@operator(module=None, linear=True)
+@operator(module=None, linear=True, batching="leading")
 class pair_differences_backward:
-    """The transpose of the differences of all pairs of `count` rows. Returns [count, M]."""
+    """The transpose of the differences of all pairs of `count` rows. Returns [*, count, M]."""
 
     def forward(xp, input: Array, count: int):
-        made = xp.zeros((count, input.shape[1]), input.dtype)
+        made = xp.zeros((*input.shape[:-2], count, input.shape[-1]), input.dtype)
         start = 0
         for row in range(count - 1):
-            part = input[start : start + count - 1 - row]
-            made[row] += part.sum(axis=0)
-            made[row + 1 :] -= part
-            start += len(part)
+            part = input[..., start : start + count - 1 - row, :]
+            made[..., row, :] += part.sum(axis=-2)
+            made[..., row + 1 :, :] -= part
+            start += count - 1 - row
         return made
 
     def vjp_input(F, grad):

@@ -5,6 +5,7 @@ The general index_select and gather live in scatter.py.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -13,7 +14,9 @@ from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.accumulation import add_rows
-from pellucid.ops.checks import scalar_name
+from pellucid.ops.batch_places import into, out_of
+from pellucid.ops.batches import differs, for_each, refuse_dynamic
+from pellucid.ops.checks import every_value, scalar_name
 
 __all__ = ["embedding", "embedding_bag", "embedding_renorm_", "one_hot"]
 
@@ -46,6 +49,15 @@ def _shares(xp, rows, indices, size: int, padding_idx: int, scale_grad_by_freq: 
     return rows
 
 
+def _both(F, size: int, batched: set, **operands) -> list:
+    return [for_each(F, t, name in batched, size) for name, t in operands.items()]
+
+
+def _without_padding(F, rows, indices, padding_idx: int, instead):
+    """Rows, with something else in the place of those of the padding."""
+    return rows if padding_idx < 0 else F.where(F.unsqueeze(indices == padding_idx, -1), instead, rows)
+
+
 @operator(module=None, name="embedding", exact=True, linear=True)
 class _embedding:
     """Rows of a table at given indices. The row `padding_idx` gets no gradient; negative for none.
@@ -65,6 +77,16 @@ class _embedding:
 
     def vjp_weight(F, grad, indices, weight_shape, padding_idx, scale_grad_by_freq):
         return F.embedding_dense_backward(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+
+    def batch(F, size_of_batch, batched, weight, indices, padding_idx, scale_grad_by_freq):
+        if "weight" not in batched and not scale_grad_by_freq:
+            return F.embedding(weight, indices, padding_idx, False)
+        if "indices" not in batched and not scale_grad_by_freq:
+            rows = F.index_at(weight, indices, 1, 1)
+        else:  # a table for each example, one below the other
+            weight, indices = _both(F, size_of_batch, batched, weight=weight, indices=indices)
+            rows = F.embedding(into(F, weight, 0), F.numbered(indices, weight.shape[1], 0), -1, scale_grad_by_freq)
+        return _without_padding(F, rows, indices, padding_idx, rows.detach())
 
     def samples(make):
         yield (make(5, 3), make.integers(2, 4, high=5), -1, False), {}
@@ -89,13 +111,19 @@ class embedding_dense_backward:
     def vjp_input(F, grad, indices, num_weights, padding_idx, scale_grad_by_freq):
         return F.embedding_shares(grad, indices, padding_idx, scale_grad_by_freq)
 
+    def batch(F, size_of_batch, batched, input, indices, num_weights, padding_idx, scale_grad_by_freq):
+        input, indices = _both(F, size_of_batch, batched, input=input, indices=indices)
+        rows, numbers = _without_padding(F, input, indices, padding_idx, 0), F.numbered(indices, num_weights, 0)
+        made = F.embedding_dense_backward(rows, numbers, size_of_batch * num_weights, -1, scale_grad_by_freq)
+        return out_of(F, made, 0, size_of_batch)
+
     def samples(make):
         for padding, scale in ((-1, False), (1, False), (-1, True), (1, True)):
             yield (make(2, 4, 3), make.integers(2, 4, high=5), 5, padding, scale), {}
         yield (make(3), make.integers(high=5), 5, -1, False), {}
 
 
-@operator(module=None)
+@operator(module=None, linear=True)
 class embedding_shares:
     """The transpose of `embedding_dense_backward`: rows of a table, those of the padding zero, divided by their frequency."""
 
@@ -106,6 +134,11 @@ class embedding_shares:
 
     def vjp_weight(F, grad, indices, weight_shape, padding_idx, scale_grad_by_freq):
         return F.embedding_dense_backward(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+
+    def batch(F, size_of_batch, batched, weight, indices, padding_idx, scale_grad_by_freq):
+        weight, indices = _both(F, size_of_batch, batched, weight=weight, indices=indices)
+        rows = F.embedding_shares(into(F, weight, 0), F.numbered(indices, weight.shape[1], 0), -1, scale_grad_by_freq)
+        return _without_padding(F, rows, indices, padding_idx, 0)
 
     def samples(make):
         for padding, scale in ((-1, False), (1, False), (-1, True), (1, True)):
@@ -118,6 +151,11 @@ def embedding_renorm_(input, indices, max_norm, norm_type):
 
     input: [V, D], float; indices: [*S], int64 or int32. Returns the table. Nothing is recorded for gradients.
     """
+    if differs(input) or differs(indices):
+        raise RuntimeError(
+            "vmap: embedding_renorm_() writes into the table, which is the same for all examples. Shrink its rows outside of "
+            "vmap, and leave max_norm out."
+        )
     table, chosen = input._array, indices._array
     _check_indices(chosen, "embedding_renorm_")
     if table.ndim != 2:
@@ -193,33 +231,30 @@ def _bag_indices(input: Tensor, weight: Tensor, offsets, per_sample_weights):
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
                 f"However, found offsets of type {type(offsets)}"
             )
-        starts = np.arange(input.size(0), dtype=np.int64) * input.size(1)
-        return input._array.reshape(-1), starts, None if per_sample_weights is None else per_sample_weights.reshape(-1)
+        starts = wrap(np.arange(input.size(0), dtype=np.int64) * input.size(1))
+        return input.reshape(-1), starts, None if per_sample_weights is None else per_sample_weights.reshape(-1)
     if input.dim() != 1:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
     if offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None: with a 1D input it says where each bag starts")
     if offsets.dim() != 1:
         raise ValueError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {offsets.dim()}")
-    return input._array, offsets._array, per_sample_weights
+    return input, offsets, per_sample_weights
 
 
-def _check_bags(
-    indices: np.ndarray, starts: np.ndarray, size: int, padding_idx: int | None, include_last_offset: bool
-) -> None:
+def _check_bags(input: Tensor, offsets: Tensor, size: int, padding_idx: int | None, include_last_offset: bool) -> None:
+    indices, starts, count = every_value(input), every_value(offsets), input._array.size
     for each in (indices, starts):
         _check_indices(each, "embedding_bag")
     if include_last_offset and not starts.size:
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
-    if starts.size and starts[0] != 0:
+    if starts.size and (first := starts[..., 0]).any():
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
-            f"{starts[0]}"
+            f"{first.max()}"
         )
-    if starts.size and starts[-1] > indices.size:
-        raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length {indices.size} but got offsets[-1] of {starts[-1]}"
-        )
+    if starts.size and (last := starts[..., -1].max()) > count:
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {last}")
     if padding_idx is not None and not -size <= padding_idx < size:
         raise RuntimeError(
             f"padding_idx must be within the number of embeddings, {-size} through {size - 1}, but got {padding_idx}"
@@ -227,7 +262,7 @@ def _check_bags(
     if indices.size and (indices.min() < 0 or indices.max() >= size):
         place = int(np.flatnonzero((indices < 0) | (indices >= size))[0])
         raise RuntimeError(
-            f"Index {place} of input takes value {indices[place]} which is not in the valid range [0, {size})"
+            f"Index {place % count} of input takes value {indices.flat[place]} which is not in the valid range [0, {size})"
         )
 
 
@@ -255,23 +290,50 @@ class sum_bags:
     def vjp_rows(F, grad, bags):
         return F.embedding(grad, bags, -1, False)
 
+    def batch(F, size_of_batch, batched, rows, bags, count):
+        rows, bags = _both(F, size_of_batch, batched, rows=rows, bags=bags)
+        made = F.sum_bags(into(F, rows, 0), F.reshape(F.numbered(bags, count, 0), (-1,)), size_of_batch * count)
+        return out_of(F, made, 0, size_of_batch)
+
     def samples(make):
         yield (make(5, 3), np.array([0, 0, 2, 2, 2]), 4), {}
 
 
-def _largest(rows: Tensor, bags: np.ndarray, count: int) -> Tensor:
-    """The largest of each column of a bag's rows, the first of equal ones; 0 for an empty bag."""
-    made = np.zeros((count, rows.size(1)), np.int64)
-    filled = np.zeros(count, bool)
-    bounds = np.searchsorted(bags, np.arange(count + 1))
-    for bag in np.unique(bags):
-        start, stop = bounds[bag], bounds[bag + 1]
-        made[bag] = start + rows._array[start:stop].argmax(axis=0)
-        filled[bag] = True
-    if not filled.any():
-        return T.sum_bags(rows, wrap(bags), count)
-    chosen = T.gather(rows, 0, wrap(made))
-    return chosen if filled.all() else T.where(wrap(filled[:, None]), chosen, wrap(np.zeros((), rows._array.dtype)))
+@operator(module=None, batching="leading")
+class bag_numbers:
+    """The bag of each of `count` rows, given where bags start. starts: [*S, bags]. Returns [*S, count]."""
+
+    def forward(xp, starts: Index, count: int):
+        made = xp.empty((*starts.shape[:-1], count), xp.int64)
+        for place in np.ndindex(starts.shape[:-1]):
+            made[place] = xp.searchsorted(starts[place], xp.arange(count), side="right") - 1
+        return made
+
+
+@operator(module=None, batching="leading")
+class largest_in_bags:
+    """The row that is largest in each column of a bag, the first of equal ones; -1 in a bag without rows that count.
+
+    rows: [*S, n, D]; bags: [*S, n], ascending; counts: [*S, n], whether a row counts. Returns [*S, count, D].
+    """
+
+    def forward(xp, rows: Index, bags: Index, counts: Index, count: int):
+        made = xp.full((*bags.shape[:-1], count, rows.shape[-1]), -1, xp.int64)
+        for place in np.ndindex(bags.shape[:-1]):
+            bounds = xp.searchsorted(bags[place], xp.arange(count + 1))
+            for bag, (start, stop) in enumerate(itertools.pairwise(bounds)):
+                counting = start + xp.flatnonzero(counts[place][start:stop])
+                if counting.size:
+                    made[place][bag] = counting[rows[place][counting].argmax(axis=0)]
+        return made
+
+
+def _largest(rows: Tensor, bags: Tensor, counts: Tensor, count: int) -> Tensor:
+    """The largest of each column of a bag's rows; 0 for an empty bag."""
+    if not rows.size(0):
+        return T.sum_bags(rows, bags, count)
+    places = largest_in_bags(rows, bags, counts, count)
+    return T.where(places < 0, 0, rows.gather(0, places.clamp_min(0)))
 
 
 @composite(module="nn.functional")
@@ -301,30 +363,28 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
     if include_last_offset and offsets is not None:
-        indices, starts = indices[: starts[-1]], starts[:-1]
-        shares = shares if shares is None else shares[: indices.size]
-    bags = np.searchsorted(starts, np.arange(indices.size), side="right") - 1
-    return _bagged(weight, indices, bags, len(starts), shares, mode, scale_grad_by_freq, padding_idx)
+        refuse_dynamic("embedding_bag with include_last_offset", starts)
+        count = int(starts._array[-1])
+        indices, starts, shares = indices[:count], starts[:-1], None if shares is None else shares[:count]
+    bags = bag_numbers(starts, indices._array.size)
+    return _bagged(weight, indices, bags, starts._array.size, shares, mode, scale_grad_by_freq, padding_idx)
 
 
 def _bagged(
-    weight, indices, bags, count: int, shares, mode: str, scale_grad_by_freq: bool, padding_idx: int | None
+    weight, indices: Tensor, bags: Tensor, count: int, shares, mode: str, scale_grad_by_freq: bool, padding_idx: int | None
 ) -> Tensor:
-    if padding_idx is not None:
-        counted = indices != _table_index(padding_idx, weight.size(0))
-        if not counted.all():
-            indices, bags = indices[counted], bags[counted]
-            shares = shares if shares is None else shares[wrap(np.flatnonzero(counted))]
-    rows = T.embedding(weight, wrap(np.ascontiguousarray(indices)), -1, scale_grad_by_freq)
+    rows = T.embedding(weight, indices, -1, scale_grad_by_freq)
+    counts = indices != (-1 if padding_idx is None else _table_index(padding_idx, weight.size(0)))
     if mode == "max":
-        return _largest(rows, bags, count)
+        return _largest(rows, bags, counts, count)
     if shares is not None:
         rows = rows * shares.unsqueeze(1)
-    total = T.sum_bags(rows, wrap(bags), count)
+    if padding_idx is not None:
+        rows = T.where(counts.unsqueeze(1), rows, 0)
+    total = T.sum_bags(rows, bags, count)
     if mode == "sum":
         return total
-    sizes = np.maximum(np.bincount(bags, minlength=count), 1).astype(weight._array.dtype)
-    return total / wrap(sizes[:, None])
+    return total / T.sum_bags(counts.unsqueeze(1).to(weight.dtype), bags, count).clamp_min(1)
 
 
 # --- one-hot ----------------------------------------------------------------------------------------------------------
@@ -337,7 +397,7 @@ def one_hot(tensor, num_classes=-1):
     tensor: [*S], int64, non-negative. Returns [*S, num_classes], int64; -1 takes one class more than the largest number.
     Raises: RuntimeError for other dtypes, class numbers outside [0, num_classes), no classes to infer.
     """
-    classes = tensor._array
+    classes = every_value(tensor)
     if classes.dtype != np.int64:
         raise RuntimeError(
             f"one_hot is only applicable to index tensor of type LongTensor: got {scalar_name(classes)}; convert with .long()"
@@ -347,11 +407,21 @@ def one_hot(tensor, num_classes=-1):
     if classes.size and classes.min() < 0:
         raise RuntimeError(f"Class values must be non-negative. Got {classes.min()}")
     if num_classes == -1:
+        if differs(tensor):
+            raise RuntimeError("When vmap-ing nn.functional.one_hot, please provide an explicit positive num_classes argument.")
         num_classes = int(classes.max()) + 1
     elif classes.size and classes.max() >= num_classes:
         raise RuntimeError(
             f"Class values must be smaller than num_classes. Got {classes.max()} with num_classes={num_classes}"
         )
-    made = np.zeros((classes.size, num_classes), np.int64)
-    made[np.arange(classes.size), classes.reshape(-1)] = 1
-    return wrap(made.reshape(*classes.shape, num_classes))
+    return one_hot_rows(tensor, num_classes)
+
+
+@operator(module=None, batching="leading")
+class one_hot_rows:
+    """A last dimension with a 1 at each class number. [*S] -> [*S, num_classes], int64."""
+
+    def forward(xp, classes: Index, num_classes: int):
+        made = xp.zeros((classes.size, num_classes), xp.int64)
+        made[xp.arange(classes.size), classes.reshape(-1)] = 1
+        return made.reshape(*classes.shape, num_classes)

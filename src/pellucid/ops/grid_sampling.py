@@ -6,6 +6,7 @@ derivatives are weights of the same kind, so derivatives of any order exist.
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -35,7 +36,18 @@ def _pull(F, grad, grid, size: tuple, options: Sampling, orders: tuple):
     return F.reshape(F.stack(parts, -1), tuple(grid.shape))
 
 
-@operator(module=None)
+def _push(F, tangent, grid, size: tuple, options: Sampling, orders: tuple):
+    """The tangent of the weights from that of the grid, the transpose of `_pull`."""
+    count = len(size)
+    steps, made = F.reshape(tangent, (tangent.shape[0], 1, math.prod(tangent.shape[1:-1]), count)), None
+    for d in range(count):
+        raised = tuple([order + (i == d) for i, order in enumerate(orders)])
+        part = steps[..., count - 1 - d] * F.grid_weights(grid, size, options, raised)
+        made = part if made is None else made + part
+    return made
+
+
+@operator(module=None, batching="fold")
 class grid_elements:
     """The elements that the places of a grid are made of: [N, K, P] positions in an image of that size."""
 
@@ -43,7 +55,7 @@ class grid_elements:
         return kernel.elements(grid, size, options)
 
 
-@operator(module=None)
+@operator(module=None, batching="fold")
 class grid_weights:
     """The weights of these elements, or their derivative, `orders[d]` times in dimension d. Returns [N, K, P]."""
 
@@ -53,13 +65,16 @@ class grid_weights:
     def vjp_grid(F, grad, grid, size, options, orders):
         return _pull(F, grad, grid, size, options, orders)
 
+    def jvp_grid(F, tangent, grid, size, options, orders):
+        return _push(F, tangent, grid, size, options, orders)
+
     def samples(make):
         for mode in MODES:
             yield (make(1, 3, 2, low=-0.9, high=0.9), (4, 5), Sampling(mode, "zeros", False), (0, 0)), {}
         yield (make(1, 3, 2, low=-0.9, high=0.9), (4, 5), Sampling("bicubic", "zeros", True), (1, 0)), {}
 
 
-@operator(module=None)
+@operator(module=None, linear="each", batching="fold")
 class grid_gather:
     """Weighed sums of an image's elements: input [N, C, *S], weight and element [N, K, P]. Returns [N, C, P]."""
 
@@ -67,7 +82,7 @@ class grid_gather:
         return kernel.gather(input, weight, element)
 
     def vjp_input(F, grad, weight, element, input_shape):
-        return F.grid_scatter(grad, weight, element, input_shape)
+        return F.grid_scatter(grad, weight, element, input_shape[2:])
 
     def vjp_weight(F, grad, input, element):
         return F.grid_weigh(grad, input, element)
@@ -76,12 +91,12 @@ class grid_gather:
         yield (make(2, 2, 5), make(2, 3, 4), make.integers(2, 3, 4, high=5)), {}
 
 
-@operator(module=None)
+@operator(module=None, linear="each", batching="fold")
 class grid_scatter:
-    """The transpose of `grid_gather` in the image: input [N, C, P]. Returns [*size] = [N, C, *S]."""
+    """The transpose of `grid_gather` in the image: input [N, C, P]. Returns [N, C, *size]."""
 
     def forward(xp, input: Array, weight: Array, element: Index, size: tuple):
-        return kernel.scatter(input, weight, element, int(np.prod(size[2:]))).reshape(size)
+        return kernel.scatter(input, weight, element, math.prod(size)).reshape(*input.shape[:2], *size)
 
     def vjp_input(F, grad, weight, element):
         return F.grid_gather(grad, weight, element)
@@ -90,10 +105,10 @@ class grid_scatter:
         return F.grid_weigh(input, grad, element)
 
     def samples(make):
-        yield (make(2, 2, 4), make(2, 3, 4), make.integers(2, 3, 4, high=6), (2, 2, 3, 2)), {}
+        yield (make(2, 2, 4), make(2, 3, 4), make.integers(2, 3, 4, high=6), (3, 2)), {}
 
 
-@operator(module=None)
+@operator(module=None, linear="each", batching="fold")
 class grid_weigh:
     """The transpose of `grid_gather` in the weights: input [N, C, P], image [N, C, *S]. Returns [N, K, P]."""
 
@@ -104,7 +119,7 @@ class grid_weigh:
         return F.grid_gather(image, grad, element)
 
     def vjp_image(F, grad, input, element, image_shape):
-        return F.grid_scatter(input, grad, element, image_shape)
+        return F.grid_scatter(input, grad, element, image_shape[2:])
 
     def samples(make):
         yield (make(2, 2, 4), make(2, 2, 5), make.integers(2, 3, 4, high=5)), {}
@@ -171,17 +186,24 @@ def _declare(count: int) -> None:
 
         def vjp(F, grad, needs, input, grid, interpolation_mode, padding_mode, align_corners):
             size, options = tuple(input.shape[2:]), _options(interpolation_mode, padding_mode, align_corners)
-            places = 1
-            for s in grid.shape[1:-1]:
-                places *= s
-            grad = F.reshape(grad, (*grad.shape[:2], places))
+            grad = F.reshape(grad, (*grad.shape[:2], math.prod(grid.shape[1:-1])))
             element, none = F.grid_elements(grid, size, options), (0,) * count
             to_input = to_grid = None
             if needs[0]:
-                to_input = F.grid_scatter(grad, F.grid_weights(grid, size, options, none), element, tuple(input.shape))
+                to_input = F.grid_scatter(grad, F.grid_weights(grid, size, options, none), element, size)
             if needs[1]:
                 to_grid = _pull(F, F.grid_weigh(grad, input, element), grid, size, options, none)
             return to_input, to_grid
+
+        def jvp(F, tangents, input, grid, interpolation_mode, padding_mode, align_corners):
+            size, options = tuple(input.shape[2:]), _options(interpolation_mode, padding_mode, align_corners)
+            element, none = F.grid_elements(grid, size, options), (0,) * count
+            image, places = tangents
+            parts = [] if image is None else [F.grid_gather(image, F.grid_weights(grid, size, options, none), element)]
+            if places is not None:
+                parts.append(F.grid_gather(input, _push(F, places, grid, size, options, none), element))
+            made = parts[0] if len(parts) == 1 else parts[0] + parts[1]
+            return F.reshape(made, (*input.shape[:2], *grid.shape[1:-1]))
 
         def samples(make):
             for mode in range(3 if count == 2 else 2):
@@ -189,7 +211,7 @@ def _declare(count: int) -> None:
                     places = make(2, *(2, 1, 2)[:count], count, low=-1.2, high=1.2)
                     yield (make(2, 2, *(3, 4, 2)[:count]), places, mode, padding, bool(padding % 2)), {}
 
-    operator(name=f"grid_sampler_{count}d", node=f"GridSampler{count}DBackward0", fused=True)(sampler)
+    operator(name=f"grid_sampler_{count}d", node=f"GridSampler{count}DBackward0", fused=True, batching="fold")(sampler)
 
 
 _declare(2)

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pellucid.autograd.operator import composite
+from pellucid.autograd.operator import Index, Indices, composite, operator
 from pellucid.core.quiet import quiet
-from pellucid.core.tensor import Tensor, wrap
+from pellucid.core.tensor import Tensor
+from pellucid.ops.batches import at_each_place, for_each
 from pellucid.ops.checks import c_name, scalar_name
 
 __all__ = ["histogramdd"]
@@ -25,9 +26,8 @@ class HistogramddResult(NamedTuple):
     bin_edges: tuple[Tensor, ...]
 
 
-def _points(input: Tensor) -> np.ndarray:
+def _points(array: np.ndarray) -> np.ndarray:
     """The points as rows [N, D]."""
-    array = input._array
     if array.ndim < 2:
         raise RuntimeError(f"{NAME}: input tensor should have at least 2 dimensions, got shape {list(array.shape)}")
     if array.dtype not in (np.float32, np.float64):
@@ -35,19 +35,18 @@ def _points(input: Tensor) -> np.ndarray:
     return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
-def _given_edges(bins, array: np.ndarray) -> list[np.ndarray]:
-    """Edges given as tensors, one for each dimension."""
+def _check_edges(bins, array: np.ndarray) -> None:
+    """RuntimeError unless the edges are vectors of the points' type, one for each dimension."""
     for d, edges in enumerate(bins):
-        if edges._array.ndim != 1:
-            raise RuntimeError(f"{NAME}: bins tensor should have one dimension, but got {edges._array.ndim} dimensions in the bins "
+        if edges.ndim != 1:
+            raise RuntimeError(f"{NAME}: bins tensor should have one dimension, but got {edges.ndim} dimensions in the bins "
                                f"tensor for dimension {d}")  # fmt: skip
-        if not edges._array.size:
+        if not edges.size:
             raise RuntimeError(f"{NAME}: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for "
                                f"dimension {d}")  # fmt: skip
-        if edges._array.dtype != array.dtype:
+        if edges.dtype != array.dtype:
             raise RuntimeError(f"{NAME}: input tensor and bins tensors should have the same dtype, but got input with dtype "
-                               f"{c_name(array)} and bins for dimension {d} with dtype {c_name(edges._array)}")  # fmt: skip
-    return [edges._array for edges in bins]
+                               f"{c_name(array)} and bins for dimension {d} with dtype {c_name(edges)}")  # fmt: skip
 
 
 def _even_edges(counts, limits, points: np.ndarray) -> list[np.ndarray]:
@@ -72,20 +71,20 @@ def _even_edges(counts, limits, points: np.ndarray) -> list[np.ndarray]:
     return found
 
 
-def _weights(weight, input: Tensor) -> np.ndarray | None:
+def _weights(weight: np.ndarray | None, input: np.ndarray) -> np.ndarray | None:
     if weight is None:
         return None
-    if weight._array.shape != input._array.shape[:-1]:
+    if weight.shape != input.shape[:-1]:
         raise RuntimeError(
             f"{NAME}: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
             f"dimension, but got input with shape {list(input.shape)} and weight with shape {list(weight.shape)}"
         )
-    if weight._array.dtype != input._array.dtype:
+    if weight.dtype != input.dtype:
         raise RuntimeError(
             f"{NAME}: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got "
-            f"input({c_name(input._array)}), and weight({c_name(weight._array)})"
+            f"input({c_name(input)}), and weight({c_name(weight)})"
         )
-    return weight._array.reshape(-1)
+    return weight.reshape(-1)
 
 
 def _place(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -118,6 +117,40 @@ def _density(hist: np.ndarray, edges: list[np.ndarray]) -> np.ndarray:
     return hist
 
 
+def _histogram(input: np.ndarray, weight, bins, span, density: bool, *edges: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The counts or densities, and the edges, given or in the numbers `bins`."""
+    points = _points(input)
+    if len(edges or bins) != points.shape[1]:
+        raise RuntimeError(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input: got "
+            f"{len(edges or bins)} and {points.shape[1]}"
+        )
+    _check_edges(edges, points)
+    found = [e.copy() for e in edges] or _even_edges(bins, span, points)
+    for d, each in enumerate(found):
+        if len(each) < 2:
+            raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {len(each) - 1} for dimension {d}")
+    hist = _counted(points, found, _weights(weight, input))
+    return np.asarray(_density(hist, found) if density else hist, points.dtype), *found
+
+
+@operator(module=None, name="histogramdd", outputs=None, widen=False)
+class histogramdd_kernel:
+    """The raw form of `histogramdd`; for each place in the first `lead` dimensions by itself."""
+
+    def forward(xp, input: Index, edges: Indices, weight: Index | None = None, bins: tuple = (), span=None, density=False, lead=0):
+        def one(input, weight, *edges):
+            return _histogram(input, weight, bins, span, density, *edges)
+
+        return list(at_each_place(lead, one, input, weight, *edges))
+
+    def batch(F, size_of_batch, batched, input, edges, weight, bins, span, density, lead):
+        input = for_each(F, input, "input" in batched, size_of_batch)
+        weight = None if weight is None else for_each(F, weight, "weight" in batched, size_of_batch)
+        edges = [for_each(F, e, "edges" in batched, size_of_batch) for e in edges]
+        return F.histogramdd(input, edges, weight, bins, span, density, lead + 1)
+
+
 @composite()
 def histogramdd(input, bins, *, range=None, weight=None, density=False):
     """How many points (or how much weight) fall into each box of a grid in D dimensions.
@@ -136,20 +169,10 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
         RuntimeError: other shapes and dtypes, no bins, a range out of order or not finite.
         TypeError: bins of another kind.
     """
-    points = _points(input)
-    counts = [bins] * points.shape[1] if isinstance(bins, int) else bins
+    counts = [bins] * (input.shape[-1] if input.ndim else 0) if isinstance(bins, int) else bins
     if not isinstance(counts, (list, tuple)) or len({isinstance(b, Tensor) for b in counts}) > 1:
         raise TypeError(f"histogramdd(): argument 'bins' must be int, tuple of ints or tuple of Tensors, not {type(bins).__name__}")
-    if len(counts) != points.shape[1]:
-        raise RuntimeError(
-            "histogramdd: The size of bins must be equal to the innermost dimension of the input: got "
-            f"{len(counts)} and {points.shape[1]}"
-        )
     given = bool(counts) and isinstance(counts[0], Tensor)
-    edges = _given_edges(counts, points) if given else _even_edges(counts, range, points)
-    for d, each in enumerate(edges):
-        if len(each) < 2:
-            raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {len(each) - 1} for dimension {d}")
-    hist = _counted(points, edges, _weights(weight, input))
-    hist = _density(hist, edges) if density else hist
-    return HistogramddResult(wrap(np.asarray(hist, points.dtype)), tuple([wrap(e.copy()) for e in edges]))
+    numbers, edges = ((), list(counts)) if given else (tuple(counts), [])
+    hist, *edges = histogramdd_kernel(input, edges, weight, numbers, range, density)
+    return HistogramddResult(hist, tuple(edges))

@@ -10,7 +10,7 @@ import warnings
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor
-from pellucid.kernels.resampling import SMOOTH, Axis, resize
+from pellucid.kernels.resampling import SMOOTH, Axis, resize, resize_bytes
 from pellucid.ops.checks import scalar_name
 from pellucid.ops.pooling_adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
@@ -27,12 +27,10 @@ AREA = {3: adaptive_avg_pool1d, 4: adaptive_avg_pool2d, 5: adaptive_avg_pool3d}
 
 
 def _resized(xp, input, axes: tuple[Axis, ...]):
-    """The forward; bytes are rounded to the nearest that there is."""
-    if input.dtype != xp.uint8 or axes[0].mode.startswith("nearest"):
-        made = resize(input, axes)
-    else:
-        made = xp.rint(resize(input.astype(xp.float32), axes)).clip(0, 255).astype(xp.uint8)
-    return made
+    """The forward; images of bytes are rounded to bytes after each dimension."""
+    if input.dtype == xp.uint8 and not axes[0].mode.startswith("nearest"):
+        return resize_bytes(input, axes)
+    return resize(input, axes)
 
 
 def _back(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
@@ -62,7 +60,7 @@ def _declare(name: str, node: str, mode: str, count: int) -> None:
     class resizing:
         __doc__ = f"""The last {count} dimension{"s" * (count > 1)} resized in mode "{mode}".
 
-        input: [N, C, {count} sizes], float or uint8. axes: how each dimension is resized. Returns [N, C, {count} sizes].
+        input: [N, C, {count} sizes], float or (nearest, or images) uint8. axes: how each dimension is resized. Returns [N, C, {count} sizes].
         """
 
         def forward(xp, input: Array, axes: tuple):
@@ -152,7 +150,8 @@ def _check(input: Tensor, sizes: list[int], mode: str) -> None:
         raise RuntimeError(
             f"Non-empty {array.ndim}D data tensor expected but got a tensor with sizes {list(array.shape)}"
         )
-    if array.dtype.kind not in "fV" and array.dtype.name != "uint8":
+    bytes_too = ALONG[mode].startswith("nearest") or array.ndim == 4
+    if array.dtype.kind not in "fV" and not (bytes_too and array.dtype.name == "uint8"):
         name = f"upsample_{mode}{array.ndim - 2}d"
         raise NotImplementedError(
             f"\"{name}\" not implemented for '{scalar_name(array)}': convert the input with .float()"

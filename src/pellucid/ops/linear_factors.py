@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid.autograd.operator import Array, composite, operator
+from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.checks import every_value
 from pellucid.ops.linear_functions import matrix_rank, pinv
 from pellucid.ops.linear_solving import adjoint_of, check_matrix, check_square
 from pellucid.ops.linear_spectra import svdvals
@@ -43,13 +44,16 @@ def _order(exchanges: np.ndarray, rows: int) -> np.ndarray:
     return order
 
 
-def _permutation(exchanges: np.ndarray, rows: int, dtype) -> np.ndarray:
-    """The matrix P [*S, m, m] with A = P L U."""
-    return np.eye(rows, dtype=dtype)[_order(exchanges, rows)].swapaxes(-1, -2)
+@operator(module=None, batching="leading")
+class lu_permutation:
+    """The matrix P [*S, m, m] with A = P L U, from the row exchanges [*S, k]."""
+
+    def forward(xp, pivots: Index, rows: int, kind):
+        return xp.ascontiguousarray(xp.eye(rows, dtype=kind)[_order(pivots, rows)].swapaxes(-1, -2))
 
 
 @operator(module=None, name="linalg_lu_packed", node="LinalgLuFactorExBackward0", outputs=("LU", "pivots"), constant=("pivots",),
-          holomorphic=False)  # fmt: skip
+          holomorphic=False, batching="leading")  # fmt: skip
 class _lu_packed:
     """L and U of A = P L U in one array.
 
@@ -59,10 +63,10 @@ class _lu_packed:
     def forward(xp, A: Array):
         return _factored(A)
 
-    def vjp(F, grad, needs, LU, pivots):
+    def vjp(F, grad, needs, A_dtype, LU, pivots):
         rows, columns = LU.shape[-2:]
         k = min(rows, columns)
-        permutation = _constant(pivots, rows, LU)
+        permutation = F.lu_permutation(pivots, rows, A_dtype)
         lower, upper = _unit(F, LU[..., :k, :k]), F.triu(LU[..., :k, :k], 0)
         gL, gU = F.tril(grad[..., :k, :k], -1), F.triu(grad[..., :k, :k], 0)
         if rows > k:  # A = [L1; L2] U, so the second part is L2 = A2 U^-1
@@ -78,12 +82,24 @@ class _lu_packed:
             whole = _from_parts(F, lower, upper, gL, gU)
         return (permutation @ whole,)
 
+    def jvp(F, tangents, A_dtype, LU, pivots):
+        rows, columns = LU.shape[-2:]
+        k = min(rows, columns)
+        step = F.transpose(F.lu_permutation(pivots, rows, A_dtype), -1, -2) @ tangents[0]
+        lower, upper = _unit(F, LU[..., :k, :k]), F.triu(LU[..., :k, :k], 0)
+        inner = _over(F, F.linalg_solve(lower, step[..., :k, :k]), upper)  # L^-1 P^T dA U^-1 = L^-1 dL + dU U^-1
+        in_lower, in_upper = lower @ F.tril(inner, -1), F.triu(inner, 0) @ upper
+        if rows > k:
+            below = _over(F, step[..., k:, :] - LU[..., k:, :] @ in_upper, upper)
+            return F.cat([in_lower + in_upper, below], -2)
+        if columns > k:
+            return F.cat([in_lower + in_upper, F.linalg_solve(lower, step[..., k:] - in_lower @ LU[..., k:])], -1)
+        return in_lower + in_upper
 
-def _constant(pivots, rows: int, like):
-    """The permutation as an operand of the kind that the formula computes with."""
-    if isinstance(pivots, Tensor):
-        return wrap(_permutation(pivots._array, rows, like._array.dtype))
-    return _permutation(pivots, rows, like.dtype)
+
+def _over(F, matrix, upper):
+    """matrix @ upper^-1."""
+    return F.transpose(F.linalg_solve(F.transpose(upper, -1, -2), F.transpose(matrix, -1, -2)), -1, -2)
 
 
 def _unit(F, packed):
@@ -116,9 +132,17 @@ def lu_factor(A, *, pivot=True, out=None):
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """`linalg.lu_factor`, and for each matrix zero or the first zero on the diagonal of U, counted from one."""
     packed, pivots = lu_factor(A, pivot=pivot)
-    zero = np.diagonal(packed._array, axis1=-2, axis2=-1) == 0
-    where = np.where(zero.any(axis=-1), zero.argmax(axis=-1) + 1, 0) if zero.shape[-1] else np.zeros(zero.shape[:-1])
-    return packed, pivots, wrap(np.asarray(where, np.int32))
+    return packed, pivots, first_zero(packed.diagonal(0, -2, -1))
+
+
+@operator(module=None, batching="leading")
+class first_zero:
+    """The place of the first zero in the last dimension, counted from one; 0 if there is none."""
+
+    def forward(xp, input: Index):
+        zero = input == 0
+        found = xp.where(zero.any(axis=-1), zero.argmax(axis=-1) + 1, 0) if zero.shape[-1] else xp.zeros(zero.shape[:-1])
+        return found.astype(xp.int32)
 
 
 @composite()
@@ -127,7 +151,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
     rows, columns = LU_data._array.shape[-2:]
     k = min(rows, columns)
     empty = wrap(np.empty(0, LU_data._array.dtype))
-    permutation = wrap(_permutation(LU_pivots._array, rows, LU_data._array.dtype)) if unpack_pivots else empty
+    permutation = lu_permutation(LU_pivots, rows, LU_data._array.dtype) if unpack_pivots else empty
     if not unpack_data:
         return permutation, empty, empty
     lower = LU_data[..., :, :k].tril(-1) + wrap(np.eye(rows, k, dtype=LU_data._array.dtype))
@@ -185,7 +209,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     ranks = matrix_rank(A, rtol=rcond)
     empty = wrap(np.empty(0, A._array.real.dtype))
     residuals = (A @ solution - other).abs().square().sum(-2)
-    if rows <= columns or driver in (None, "gelsy") or not bool((ranks._array == columns).all()):
+    if rows <= columns or driver in (None, "gelsy") or not (every_value(ranks) == columns).all():
         residuals = residuals.flatten()[:0]
     singular = svdvals(A.detach()) if driver in ("gelsd", "gelss") else empty
     counted = wrap(np.empty(0, np.int64)) if driver == "gels" else ranks

@@ -9,12 +9,23 @@ import math
 
 import numpy as np
 
-from pellucid.autograd.operator import PUBLIC, Array, composite, operator
+from pellucid.autograd.operator import PUBLIC, Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.batch_places import in_front
+from pellucid.ops.batches import for_each
 from pellucid.ops.checks import scalar_name
 from pellucid.ops.dims import one_dim
-from pellucid.ops.linear_solving import LinAlgError, adjoint_of, check_matrix, check_square, inv, solve, written_to
+from pellucid.ops.linear_solving import (
+    LinAlgError,
+    adjoint_of,
+    check_matrix,
+    check_square,
+    failures,
+    inv,
+    solve,
+    written_to,
+)
 from pellucid.ops.linear_spectra import eigvalsh, svdvals
 
 __all__ = ["cond", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "norm", "pinv", "tensorinv", "tensorsolve", "vander"]
@@ -133,7 +144,9 @@ def cond(A, p=None, *, out=None):
     try:
         return written_to(matrix_norm(A, p) * matrix_norm(inv(A), p), out)
     except LinAlgError:
-        return written_to(matrix_norm(A, p) * math.inf, out)
+        singular = failures(A) > 0
+        regular = T.where(singular.unsqueeze(-1).unsqueeze(-1), wrap(np.eye(A._array.shape[-1], dtype=A._array.dtype)), A)
+        return written_to(T.where(singular, math.inf, matrix_norm(A, p) * matrix_norm(inv(regular), p)), out)
 
 
 # --- rank and pseudo-inverse ----------------------------------------------------------------------------------------
@@ -141,7 +154,6 @@ def cond(A, p=None, *, out=None):
 
 def _tolerance(values: np.ndarray, shape: tuple, atol, rtol) -> np.ndarray:
     """Below what singular values [*S, k] count as zero: max(atol, rtol * largest), [*S, 1]."""
-    atol, rtol = (t._array if isinstance(t, Tensor) else t for t in (atol, rtol))
     if rtol is None:
         default = np.finfo(values.dtype).eps * max(shape[-2:])
         rtol = default if atol is None else np.where(np.asarray(atol) > 0, 0, default)
@@ -162,20 +174,40 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     atol = tol if tol is not None else atol
     if tol is not None:
         rtol = 0.0
-    values = np.abs(eigvalsh(A.detach())._array) if hermitian else svdvals(A.detach())._array
-    counted = (values > _tolerance(values, A._array.shape, atol, rtol)).sum(axis=-1)
-    return written_to(wrap(np.asarray(counted, np.int64)), out)
+    values = eigvalsh(A.detach()).abs() if hermitian else svdvals(A.detach())
+    return written_to(count_above(values, _as_tensor(atol), _as_tensor(rtol), A._array.shape[-2:]), out)
+
+
+def _as_tensor(tolerance) -> Tensor | None:
+    return tolerance if tolerance is None or isinstance(tolerance, Tensor) else wrap(np.asarray(tolerance, np.float64))
+
+
+def _lined_up(F, batched: set, rank: int, **tolerances) -> list:
+    """Tolerances for each matrix of each example, which have this many dimensions before those of a matrix."""
+    return [in_front(F, t, rank) if name in batched else t for name, t in tolerances.items()]
+
+
+@operator(module=None)
+class count_above:
+    """How many singular values are larger than the tolerance. values: [*S, k]; atol, rtol: broadcastable to [*S]. Returns [*S]."""
+
+    def forward(xp, values: Index, atol: Index | None = None, rtol: Index | None = None, shape: tuple = ()):
+        return (values > _tolerance(values, shape, atol, rtol)).sum(axis=-1, dtype=xp.int64)
+
+    def batch(F, size_of_batch, batched, values, atol, rtol, shape):
+        values = for_each(F, values, "values" in batched, size_of_batch)
+        return F.count_above(values, *_lined_up(F, batched, values.ndim - 2, atol=atol, rtol=rtol), shape)
 
 
 @operator(module=None, name="linalg_pinv", node="LinalgPinvBackward0", holomorphic=False)
 class _pinv:
     """The pseudo-inverse P of each matrix, given how large a singular value must be to count.
 
-    Derivative, for constant rank: -(P g^H P)^H + (I - A P) g^H... in the form of Golub and Pereyra, The differentiation of
-    pseudo-inverses, 1973, multiplied out in the order that keeps intermediate matrices small.
+    Derivative, for constant rank: dP = -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P (Golub and Pereyra, The
+    differentiation of pseudo-inverses, 1973), its adjoint multiplied out in the order that keeps intermediate matrices small.
     """
 
-    def forward(xp, A: Array, atol, rtol, hermitian: bool):
+    def forward(xp, A: Array, atol: Index | None = None, rtol: Index | None = None, hermitian: bool = False):
         if not A.size:
             return xp.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
         if not xp.isfinite(A).all():
@@ -200,6 +232,15 @@ class _pinv:
         outer = turned @ inner
         return -adjoint_of(F, inner @ result) + (back - A @ inner) @ result @ turned + outer - (outer @ result) @ A
 
+    def jvp_A(F, tangent, A, result):
+        turned, back = adjoint_of(F, result), adjoint_of(F, tangent)
+        right, left = (result @ turned) @ back, back @ (turned @ result)
+        return right - right @ A @ result + left - result @ (A @ left) - result @ tangent @ result
+
+    def batch(F, size_of_batch, batched, A, atol, rtol, hermitian):
+        A = for_each(F, A, "A" in batched, size_of_batch)
+        return F.linalg_pinv(A, *_lined_up(F, batched, A.ndim - 3, atol=atol, rtol=rtol), hermitian)
+
     def samples(make):
         yield (make(3, 2), None, None, False), {}
         yield (make(2, 3), None, None, False), {}
@@ -216,7 +257,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
         raise RuntimeError(f"linalg.pinv({scalar_name(A._array)}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, "
                            "double, cfloat or cdouble types")  # fmt: skip
     rtol = rcond if rcond is not None else rtol
-    return written_to(T.linalg_pinv(A, atol, rtol, hermitian), out)
+    return written_to(T.linalg_pinv(A, _as_tensor(atol), _as_tensor(rtol), hermitian), out)
 
 
 @composite(method=True)
@@ -257,7 +298,14 @@ def torch_matrix_power(input, n, *, out=None):
     return matrix_power(input, n, out=out)
 
 
-@operator(module=None, name="linalg_matrix_exp", node="LinalgMatrixExpBackward0")
+def _block_exponential(F, A, step):
+    """The upper right block of exp([[A, step], [0, A]])."""
+    n = A.shape[-1]
+    above = F.constant_pad_nd(A, [0, n, 0, n], 0) + F.constant_pad_nd(step, [n, 0, 0, n], 0)
+    return F.linalg_matrix_exp(above + F.constant_pad_nd(A, [n, 0, n, 0], 0))[..., :n, n:]
+
+
+@operator(module=None, name="linalg_matrix_exp", node="LinalgMatrixExpBackward0", batching="leading")
 class _matrix_exp:
     """The exponential of each matrix. Derivative: the upper right block of exp([[A^T, grad], [0, A^T]]) (Mathias, A chain rule
     for matrix functions, 1996).
@@ -269,10 +317,10 @@ class _matrix_exp:
         return xp.asarray(expm(A) if A.size else A.copy(), A.dtype)
 
     def vjp_A(F, grad, A):
-        n = A.shape[-1]
-        turned = F.transpose(A, -1, -2)
-        above = F.constant_pad_nd(turned, [0, n, 0, n], 0) + F.constant_pad_nd(grad, [n, 0, 0, n], 0)
-        return F.linalg_matrix_exp(above + F.constant_pad_nd(turned, [n, 0, n, 0], 0))[..., :n, n:]
+        return _block_exponential(F, F.transpose(A, -1, -2), grad)
+
+    def jvp_A(F, tangent, A):
+        return _block_exponential(F, A, tangent)
 
     def samples(make):
         yield (make(3, 3),), {}

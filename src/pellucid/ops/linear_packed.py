@@ -13,7 +13,8 @@ import numpy as np
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor
-from pellucid.ops.checks import same_dtype, scalar_name
+from pellucid.ops.batch_places import in_front
+from pellucid.ops.checks import every_value, same_dtype, scalar_name
 from pellucid.ops.linear_factors import lu_factor_ex
 from pellucid.ops.linear_solving import LinAlgError, adjoint_of, check_square, written_to
 
@@ -44,7 +45,7 @@ def _which(A: np.ndarray, hermitian: bool) -> str:
 
 
 @operator(module=None, name="linalg_ldl_factor_ex", node="LinalgLdlFactorExBackward0", outputs=("LD", "pivots", "info"),
-          constant=("pivots", "info"), widen=False)  # fmt: skip
+          constant=("pivots", "info"), widen=False, batching="leading")  # fmt: skip
 class _ldl_factor_ex:
     """L D L^T of symmetric, L D L^H of Hermitian matrices, from their lower triangles."""
 
@@ -70,10 +71,9 @@ class LDLFactor(NamedTuple):
 
 
 def _check_info(info: Tensor, function: str) -> None:
-    found = np.flatnonzero(info._array)
-    if found.size:
-        raise LinAlgError(f"{function}: The factorization has a zero at position {info._array.flat[found[0]]} of the diagonal of D: the "
-                          "matrix is singular")  # fmt: skip
+    if (found := every_value(info)).any():
+        raise LinAlgError(f"{function}: The factorization has a zero at position {found[found != 0][0]} of the diagonal of D: the matrix "
+                          "is singular")  # fmt: skip
 
 
 @composite(module="linalg")
@@ -119,6 +119,11 @@ class _ldl_solve:
     def vjp(F, grad, needs):
         _refused("linalg_ldl_solve")
 
+    def batch(F, batched, LD, pivots, B, hermitian):
+        rank = max(LD.ndim - ("LD" in batched), B.ndim - ("B" in batched))
+        LD, B = (in_front(F, t, rank) if name in batched else t for name, t in (("LD", LD), ("B", B)))
+        return F.linalg_ldl_solve(LD, in_front(F, pivots, rank - 1) if "pivots" in batched else pivots, B, hermitian)
+
 
 @composite(module="linalg")
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
@@ -152,7 +157,7 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
 # --- reflectors ------------------------------------------------------------------------------------------------------
 
 
-@operator(method=True, outputs=("a", "tau"), widen=False)
+@operator(method=True, outputs=("a", "tau"), widen=False, batching="leading")
 class geqrf:
     """A = Q R with Q as reflectors: R on and above the diagonal of `a`, below it column by column the vectors v of the reflectors
     I - tau v v^H whose product is Q (a one on the diagonal is understood); see `linalg.householder_product` and `ormqr`.
@@ -195,7 +200,7 @@ def _check_ormqr(a: np.ndarray, tau: np.ndarray, other: np.ndarray, left: bool) 
     _require_lapack_type("ormqr_cpu", a)
 
 
-@operator(method=True, holomorphic=False, widen=False)
+@operator(method=True, holomorphic=False, widen=False, batching="leading")
 class ormqr:
     """Q `other`, or Q^H `other` if `transpose`, or from the right if not `left`; Q is the product of reflectors that `geqrf` gave.
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid.autograd.operator import PUBLIC, Array, composite, operator
+from pellucid.autograd.operator import PUBLIC, Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.batches import side_by_side
 from pellucid.ops.checks import scalar_name
 
 __all__ = [
@@ -70,7 +71,7 @@ def _first_singular(array: np.ndarray) -> str:
     return f"(Batch element {int(np.argmax(ranks < array.shape[-1]))}): "
 
 
-@operator(module=None, name="linalg_inv", node="LinalgInvExBackward0")
+@operator(module=None, name="linalg_inv", node="LinalgInvExBackward0", batching="leading")
 class _inv:
     """The inverse of each matrix. Derivative, from the result R: -R^T grad R^T."""
 
@@ -84,6 +85,9 @@ class _inv:
     def vjp_A(F, grad, result):
         turned = F.transpose(result, -1, -2)
         return -(turned @ grad @ turned)
+
+    def jvp_A(F, tangent, result):
+        return -(result @ tangent @ result)
 
     def samples(make):
         yield (make(3, 3) + 4 * np.eye(3),), {}
@@ -107,17 +111,20 @@ def inverse(input, *, out=None):
     return inv(input, out=out)
 
 
-def _failures(A: np.ndarray) -> np.ndarray:
-    """For each matrix 0, or the size where it is singular."""
-    singular = np.linalg.matrix_rank(A) < A.shape[-1] if A.size else np.zeros(A.shape[:-2], bool)
-    return np.where(singular, A.shape[-1], 0).astype(np.int32)
+@operator(module=None, batching="leading")
+class failures:
+    """For each matrix 0, or its size where it is singular."""
+
+    def forward(xp, A: Index):
+        singular = xp.linalg.matrix_rank(A) < A.shape[-1] if A.size else xp.zeros(A.shape[:-2], bool)
+        return xp.where(singular, A.shape[-1], 0).astype(xp.int32)
 
 
 @composite(module="linalg")
 def inv_ex(A, *, check_errors=False, out=None):
     """The inverse of square matrices, and for each zero or where it failed."""
     check_square("linalg.inv_ex", "A", A._array)
-    return T.linalg_inv(A), wrap(_failures(A._array))
+    return T.linalg_inv(A), failures(A)
 
 
 @operator(module=None, name="linalg_solve", node="LinalgSolveExBackward0")
@@ -138,9 +145,20 @@ class _solve:
         back = F.linalg_solve(F.transpose(A, -1, -2), grad)
         return back if tuple(back.shape) == tuple(B_shape) else F.sum_to_size(back, tuple(B_shape))
 
+    def jvp(F, tangents, A, result):
+        matrix, right = tangents
+        if matrix is not None:
+            right = -(matrix @ result) if right is None else right - matrix @ result
+        return F.linalg_solve(A, right)
+
+    def batch(F, batched, A, B):
+        return F.linalg_solve(*side_by_side(F, batched, A=A, B=B))
+
     def samples(make):
         yield (make(3, 3) + 4 * np.eye(3), make(3, 2)), {}
         yield (make(2, 2, 2) + 4 * np.eye(2), make(2, 2, 3)), {}
+        yield (make(2, 2, 2) + 4 * np.eye(2), make(2, 3)), {}
+        yield (make(2, 2) + 4 * np.eye(2), make(2, 2, 3)), {}
 
 
 def _is_vector(A: np.ndarray, B: np.ndarray) -> bool:
@@ -183,7 +201,7 @@ def solve(A, B, *, left=True, out=None):
 @composite(module="linalg")
 def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     """`linalg.solve`, and for each matrix zero or where it failed."""
-    return solve(A, B, left=left), wrap(_failures(A._array))
+    return solve(A, B, left=left), failures(A)
 
 
 def _triangle(A: Tensor, upper: bool, unitriangular: bool) -> Tensor:
@@ -213,7 +231,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
 # --- determinants ---------------------------------------------------------------------------------------------------
 
 
-@operator(module=None, name="linalg_det", node="LinalgDetBackward0")
+@operator(module=None, name="linalg_det", node="LinalgDetBackward0", batching="leading")
 class _det:
     """The determinant of each matrix. Derivative: grad times the matrix of cofactors."""
 
@@ -223,12 +241,15 @@ class _det:
     def vjp_A(F, grad, A):
         return F.unsqueeze(F.unsqueeze(grad, -1), -1) * F.cofactors(A)
 
+    def jvp_A(F, tangent, A):
+        return F.sum_dim(F.cofactors(A) * tangent, (-2, -1), False)
+
     def samples(make):
         yield (make(3, 3) + 2 * np.eye(3),), {}
         yield (make(2, 2, 2),), {}
 
 
-@operator(module=None)
+@operator(module=None, batching="leading")
 class cofactors:
     """The matrix of cofactors, det(A) A^-T where that exists, from the singular values A = U S V: det(UV) U S' V, S' holding
     the products of the other singular values. Derivative: d (<R^T, grad> R^T - R^T grad^T R^T), with d = det(A), R = A^-1.
@@ -245,10 +266,17 @@ class cofactors:
             (xp.linalg.det(u) * xp.linalg.det(v))[..., None, None] * made)  # fmt: skip
 
     def vjp_input(F, grad, input):
-        turned = F.transpose(F.linalg_inv(input), -1, -2)
-        inner = F.sum_dim(turned * grad, (-2, -1), True)
-        back = inner * turned - turned @ F.transpose(grad, -1, -2) @ turned
-        return F.unsqueeze(F.unsqueeze(F.linalg_det(input), -1), -1) * back
+        return _cofactor_map(F, grad, input)
+
+    def jvp_input(F, tangent, input):
+        return _cofactor_map(F, tangent, input)  # it is its own transpose
+
+
+def _cofactor_map(F, matrix, input):
+    turned = F.transpose(F.linalg_inv(input), -1, -2)
+    inner = F.sum_dim(turned * matrix, (-2, -1), True)
+    back = inner * turned - turned @ F.transpose(matrix, -1, -2) @ turned
+    return F.unsqueeze(F.unsqueeze(F.linalg_det(input), -1), -1) * back
 
 
 @composite(module="linalg")
@@ -267,7 +295,8 @@ def torch_det(input):
     return det(input)
 
 
-@operator(module=None, name="linalg_slogdet", node="LinalgSlogdetBackward0", outputs=("sign", "logabsdet"), holomorphic=False)
+@operator(module=None, name="linalg_slogdet", node="LinalgSlogdetBackward0", outputs=("sign", "logabsdet"), holomorphic=False,
+          batching="leading")  # fmt: skip
 class _slogdet:
     """Sign and logarithm of the absolute value of each determinant.
 
@@ -281,18 +310,22 @@ class _slogdet:
     def vjp(F, grad, needs, A, sign):
         turn, size = grad
         back = None if size is None else F.unsqueeze(F.unsqueeze(size, -1), -1) * F.conj(F.transpose(F.linalg_inv(A), -1, -2))
-        if turn is None or A.dtype in (np.float32, np.float64) or not _is_complex(A):
+        if turn is None or A.dtype in (np.float32, np.float64) or not is_complex(A):
             return (back,)
         angle = F.conj(sign) * turn
         angle = (angle - F.conj(angle)) * 0.5  # i times the imaginary part
         rest = F.unsqueeze(F.unsqueeze(angle, -1), -1) * F.conj(F.transpose(F.linalg_inv(A), -1, -2))
         return (rest if back is None else back + rest,)
 
+    def jvp(F, tangents, A, sign):
+        turn = F.sum_dim(F.transpose(F.linalg_inv(A), -1, -2) * tangents[0], (-2, -1), False)  # d log det A
+        return (turn - F.conj(turn)) * 0.5 * sign if is_complex(A) else F.zeros_as(sign), turn
+
     def samples(make):
         yield (make(3, 3) + 2 * np.eye(3),), {}
 
 
-def _is_complex(value) -> bool:
+def is_complex(value) -> bool:
     return getattr(value, "_array", value).dtype.kind == "c"
 
 
@@ -319,13 +352,13 @@ def logdet(input):
     sign, value = T.linalg_slogdet(input)
     if input.is_complex():
         return value + sign.log()
-    return value + T.where(sign < 0, float("nan"), 0.0) if bool((sign._array < 0).any()) else value
+    return T.where(sign < 0, float("nan"), value)
 
 
 # --- Cholesky -------------------------------------------------------------------------------------------------------
 
 
-@operator(module=None, name="linalg_cholesky", node="LinalgCholeskyExBackward0", holomorphic=False)
+@operator(module=None, name="linalg_cholesky", node="LinalgCholeskyExBackward0", holomorphic=False, batching="leading")
 class _cholesky:
     """The lower triangular L with A = L L^H, from the lower or the upper triangle of A.
 
@@ -346,10 +379,19 @@ class _cholesky:
 
     def vjp_A(F, grad, result):
         upper = adjoint_of(F, result)
-        inner = upper @ grad
-        half = (F.tril(inner, 0) + adjoint_of(F, F.tril(inner, -1))) * 0.5
-        left = F.linalg_solve(upper, half)
+        half = _half(F, upper @ grad)
+        left = F.linalg_solve(upper, (half + adjoint_of(F, half)) * 0.5)
         return adjoint_of(F, F.linalg_solve(upper, adjoint_of(F, left)))
+
+    def jvp_A(F, tangent, result):
+        both = (tangent + adjoint_of(F, tangent)) * 0.5
+        inner = F.linalg_solve(result, adjoint_of(F, F.linalg_solve(result, both)))
+        return result @ _half(F, inner)
+
+
+def _half(F, matrix):
+    """The lower triangle, with half of the diagonal."""
+    return (F.tril(matrix, 0) + F.tril(matrix, -1)) * 0.5
 
 
 def _not_positive(A: np.ndarray) -> str:

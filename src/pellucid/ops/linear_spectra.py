@@ -12,7 +12,7 @@ import numpy as np
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import wrap
-from pellucid.ops.linear_solving import LinAlgError, adjoint_of, check_matrix, check_square, written_to
+from pellucid.ops.linear_solving import LinAlgError, adjoint_of, check_matrix, check_square, is_complex, written_to
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
 
@@ -31,14 +31,11 @@ def _gaps(F, values):
     return F.unsqueeze(values, -2) - F.unsqueeze(values, -1) + F.diag_embed(values * 0 + 1)
 
 
-def _is_complex(value) -> bool:
-    return getattr(value, "_array", value).dtype.kind == "c"
-
-
 # --- singular values ------------------------------------------------------------------------------------------------
 
 
-@operator(module=None, name="linalg_svd", node="LinalgSvdBackward0", outputs=("U", "S", "Vh"), holomorphic=False)
+@operator(module=None, name="linalg_svd", node="LinalgSvdBackward0", outputs=("U", "S", "Vh"), holomorphic=False,
+          batching="leading")  # fmt: skip
 class _svd:
     """A = U diag(S) Vh. Derivative: U (skew(U^H gU) / E S + S skew(V^H gV) / E + diag(gS)) Vh and what lies outside the spaces
     that U and V span, with E_ij = s_j^2 - s_i^2 and skew(X) = X - X^H.
@@ -61,7 +58,7 @@ class _svd:
             inner = adjoint_of(F, U) @ gU
             inner = inner - adjoint_of(F, inner)
             part = inner / square * columns
-            if _is_complex(U):  # the phases of U and V turn together
+            if is_complex(U):  # the phases of U and V turn together
                 part = part + F.diag_embed(_diagonal_of(F, inner) / (2 * S))
             middle = part if middle is None else middle + part
         if gVh is not None:
@@ -76,6 +73,25 @@ class _svd:
             scaled = gVh / F.unsqueeze(S, -1)
             made = made + U @ (scaled - (scaled @ adjoint_of(F, Vh)) @ Vh)
         return (made,)
+
+    def jvp(F, tangents, U, S, Vh):
+        (step,), k, more = tangents, S.shape[-1], (U.shape[-1], Vh.shape[-2])
+        U, V = U[..., :k], adjoint_of(F, Vh[..., :k, :])
+        inner, columns, rows = adjoint_of(F, U) @ step @ V, F.unsqueeze(S, -2), F.unsqueeze(S, -1)
+        values, square = _diagonal_of(F, inner), _gaps(F, S * S)
+        back, apart = adjoint_of(F, inner), 1 - F.diag_embed(S * 0 + 1)
+        in_U = apart * (inner * columns + rows * back) / square
+        in_V = apart * (rows * inner + back * columns) / square
+        if is_complex(U):  # what turns both phases is counted as U's
+            in_U = in_U + F.diag_embed((values - F.conj(values)) * 0.5 / S)
+        moved_U, moved_V = U @ in_U, V @ in_V
+        if U.shape[-2] > k:
+            moved_U = moved_U + (step @ V - U @ inner) / columns
+        if V.shape[-2] > k:
+            moved_V = moved_V + (adjoint_of(F, step) @ U - V @ back) / columns
+        # columns that complete U and V to square matrices count as constant
+        moved_U, moved_V = (F.constant_pad_nd(m, [0, n - k], 0) for m, n in zip((moved_U, moved_V), more, strict=True))
+        return moved_U, values, adjoint_of(F, moved_V)
 
 
 @composite(module="linalg", name="svd")
@@ -112,7 +128,8 @@ def torch_svd(input, some=True, compute_uv=True, *, out=None):
 # --- eigenvalues ----------------------------------------------------------------------------------------------------
 
 
-@operator(module=None, name="linalg_eigh", node="LinalgEighBackward0", outputs=("eigenvalues", "eigenvectors"), holomorphic=False)
+@operator(module=None, name="linalg_eigh", node="LinalgEighBackward0", outputs=("eigenvalues", "eigenvectors"), holomorphic=False,
+          batching="leading")  # fmt: skip
 class _eigh:
     """Hermitian A = V diag(L) V^H. Derivative: V (V^H gV / E + diag(gL)) V^H, with E_ij = l_j - l_i, nothing on its diagonal."""
 
@@ -129,6 +146,11 @@ class _eigh:
         if values is not None:
             middle = middle + F.diag_embed(values)
         return (eigenvectors @ middle @ adjoint,)
+
+    def jvp(F, tangents, eigenvalues, eigenvectors):
+        inner = adjoint_of(F, eigenvectors) @ tangents[0] @ eigenvectors
+        values, turn = _diagonal_of(F, inner), inner / _gaps(F, eigenvalues)
+        return values, eigenvectors @ (turn - F.diag_embed(_diagonal_of(F, turn)))
 
 
 def _check_uplo(UPLO: str) -> str:
@@ -155,7 +177,8 @@ def eigvalsh(A, UPLO="L", *, out=None):
     return T.linalg_eigh(A, _check_uplo(UPLO))[0]
 
 
-@operator(module=None, name="linalg_eig", node="LinalgEigBackward0", outputs=("eigenvalues", "eigenvectors"), holomorphic=False)
+@operator(module=None, name="linalg_eig", node="LinalgEigBackward0", outputs=("eigenvalues", "eigenvectors"), holomorphic=False,
+          batching="leading")  # fmt: skip
 class _eig:
     """A V = V diag(L), columns of V of length one. Derivative: V^-H (diag(gL) + (V^H gV - V^H V diag(Re V^H gV)) / E*) V^H, with
     E_ij = l_j - l_i, nothing on its diagonal; the second term keeps the columns' length.
@@ -182,8 +205,14 @@ class _eig:
         made = F.linalg_solve(adjoint, middle @ adjoint)
         return (made if A_dtype.kind == "c" else F.real_copy(made),)
 
-
-
+    def jvp(F, tangents, A_dtype, eigenvalues, eigenvectors):
+        (step,) = tangents
+        step = step if A_dtype.kind == "c" else F.complex(step, F.zeros_as(step))
+        inner = F.linalg_solve(eigenvectors, step @ eigenvectors)
+        values, turn = _diagonal_of(F, inner), inner / _gaps(F, eigenvalues)
+        moved = eigenvectors @ (turn - F.diag_embed(_diagonal_of(F, turn)))
+        length = _real_diagonal(F, adjoint_of(F, eigenvectors) @ moved)
+        return values, moved - eigenvectors * F.unsqueeze(length, -2)
 
 @composite(module="linalg")
 def eig(A, *, out=None):
@@ -218,13 +247,9 @@ class _qr:
         return tuple(xp.linalg.qr(A, mode))
 
     def vjp(F, grad, needs, A_shape, Q, R, mode):
-        if mode == "r":
-            raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
-                               "linalg.qr(A, mode='reduced') if you are going to require gradients.")  # fmt: skip
         gQ, gR = grad
         rows, columns = A_shape[-2:]
-        if mode == "complete" and rows > columns:
-            raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
+        _check_differentiable(mode, rows, columns)
         if rows >= columns:
             return (_qr_square(F, Q, R, gQ, gR),)
         U, W = R[..., :rows], R[..., rows:]
@@ -235,6 +260,34 @@ class _qr:
         left = _qr_square(F, Q, U, back if gQ is None else gQ + back, gU)
         return (F.constant_pad_nd(left, [0, columns - rows], 0) + F.constant_pad_nd(Q @ gW, [rows, 0], 0),)
 
+    def jvp(F, tangents, A_shape, Q, R, mode):
+        (step,), (rows, columns) = tangents, A_shape[-2:]
+        _check_differentiable(mode, rows, columns)
+        k = min(rows, columns)
+        U = R[..., :k]
+        scaled = adjoint_of(F, F.linalg_solve(adjoint_of(F, U), adjoint_of(F, step[..., :k])))  # dX U^-1 = dQ + Q dU U^-1
+        inner = adjoint_of(F, Q) @ scaled
+        turn = F.tril(inner, -1) - adjoint_of(F, F.tril(inner, -1))
+        if is_complex(Q):
+            turn = turn + F.diag_embed(_diagonal_of(F, inner) - _real_diagonal(F, inner))
+        moved, in_U = scaled - Q @ (inner - turn), (inner - turn) @ U
+        if columns == k:
+            return moved, in_U
+        in_W = adjoint_of(F, moved) @ (Q @ R[..., k:]) + adjoint_of(F, Q) @ step[..., k:]
+        return moved, F.cat([in_U, in_W], -1)
+
+    def batch(F, size_of_batch, A, mode):
+        Q, R = F.linalg_qr(A, mode)
+        return (F.expand(F.unsqueeze(Q, 0), (size_of_batch, 0)) if mode == "r" else Q), R
+
+
+def _check_differentiable(mode: str, rows: int, columns: int) -> None:
+    if mode == "r":
+        raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+                           "linalg.qr(A, mode='reduced') if you are going to require gradients.")  # fmt: skip
+    if mode == "complete" and rows > columns:
+        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
+
 
 def _qr_square(F, Q, R, gQ, gR):
     inner = None if gR is None else gR @ adjoint_of(F, R)
@@ -243,7 +296,7 @@ def _qr_square(F, Q, R, gQ, gR):
         inner = -part if inner is None else inner - part
     upper = F.triu(inner, 0)
     made = Q @ (upper + adjoint_of(F, F.triu(inner, 1)))
-    if _is_complex(Q):  # real diagonals only: phases are fixed by R
+    if is_complex(Q):  # real diagonals only: phases are fixed by R
         made = Q @ (F.triu(inner, 1) + adjoint_of(F, F.triu(inner, 1)) + F.diag_embed(_real_diagonal(F, inner)))
     if gQ is not None:
         made = made + gQ

@@ -13,7 +13,9 @@ import numpy as np
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.checks import check_reduction, scalar_name
+from pellucid.ops.batch_places import in_front, rest_summed
+from pellucid.ops.batches import for_each
+from pellucid.ops.checks import check_reduction, every_value, scalar_name
 from pellucid.ops.loss_shapes import advice, same_sizes, warn_of_crossing
 
 __all__ = [
@@ -65,6 +67,25 @@ def _share(grad, reduction: str, shape: tuple):
     return grad * (1.0 / count if count else math.nan)
 
 
+def _over_all(F, loss, reduction: str):
+    """The tangent of a reduced loss from that of each element's."""
+    return loss if reduction == "none" else F.mean_all(loss) if reduction == "mean" else F.sum_all(loss)
+
+
+def _pushed(F, tangents, slopes, reduction: str):
+    """The tangent of a reduced loss: for each operand its tangent times the slope of each element's loss in it."""
+    parts = [slope() * tangent for tangent, slope in zip(tangents, slopes, strict=True) if tangent is not None]
+    return _over_all(F, sum(parts[1:], parts[0]), reduction)
+
+
+def _of_each(F, loss, size: int, batched: set, reduction: str, input, target, **weights):
+    """`loss(input, target, *weights)` of the elements of each example of a batch, reduced for each."""
+    input, target = for_each(F, input, "input" in batched, size), for_each(F, target, "target" in batched, size)
+    weights = [in_front(F, w, input.ndim - 1) if name in batched else w for name, w in weights.items()]
+    made = loss(input, target, *weights)
+    return made if reduction == "none" else rest_summed(F, made, reduction == "mean")
+
+
 # --- squared and absolute differences -------------------------------------------------------------------------------
 
 
@@ -86,6 +107,12 @@ class _mse_loss:
 
     def vjp_target(F, grad, input, target, reduction, input_shape):
         return (target - input) * (_share(grad, reduction, input_shape) * 2)
+
+    def jvp(F, tangents, input, target, reduction):
+        return _pushed(F, tangents, (lambda: 2 * (input - target), lambda: 2 * (target - input)), reduction)
+
+    def batch(F, size_of_batch, batched, input, target, reduction):
+        return _of_each(F, lambda x, t: F.mse_loss(x, t, "none"), size_of_batch, batched, reduction, input, target)
 
     def samples(make):
         for reduction in ("none", "mean", "sum"):
@@ -131,6 +158,10 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return reduce_loss(loss, reduction) if weight is None else _weighted(loss, weight, reduction)
 
 
+def _smooth_slope(F, d, beta: float):
+    return F.where(F.abs(d) >= beta, F.sign(d), d * (1 / beta))  # NaN stays NaN
+
+
 @operator(module=None, name="smooth_l1_loss", promote=Promote.SAME, broadcast=False)
 class _smooth_l1_loss:
     """0.5 d^2 / beta where |d| < beta, |d| - beta / 2 elsewhere, d = input - target; reduced."""
@@ -141,12 +172,17 @@ class _smooth_l1_loss:
         return _reduced(xp, xp.where(size < beta, (0.5 / beta) * size * size, size - 0.5 * beta), reduction)
 
     def vjp_input(F, grad, input, target, reduction, input_shape, beta):
-        d = input - target
-        return F.where(F.abs(d) < beta, d * (1 / beta), F.sign(d)) * _share(grad, reduction, input_shape)
+        return _smooth_slope(F, input - target, beta) * _share(grad, reduction, input_shape)
 
     def vjp_target(F, grad, input, target, reduction, input_shape, beta):
-        d = target - input
-        return F.where(F.abs(d) < beta, d * (1 / beta), F.sign(d)) * _share(grad, reduction, input_shape)
+        return _smooth_slope(F, target - input, beta) * _share(grad, reduction, input_shape)
+
+    def jvp(F, tangents, input, target, reduction, beta):
+        slopes = (lambda: _smooth_slope(F, input - target, beta), lambda: _smooth_slope(F, target - input, beta))
+        return _pushed(F, tangents, slopes, reduction)
+
+    def batch(F, size_of_batch, batched, input, target, reduction, beta):
+        return _of_each(F, lambda x, t: F.smooth_l1_loss(x, t, "none", beta), size_of_batch, batched, reduction, input, target)
 
     def samples(make):
         for reduction in ("none", "mean", "sum"):
@@ -170,6 +206,10 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     return T.smooth_l1_loss(input, target, reduction, float(beta))
 
 
+def _huber_slope(F, d, delta: float):
+    return F.where(F.abs(d) >= delta, F.sign(d) * delta, d)
+
+
 @operator(module=None, name="huber_loss", promote=Promote.SAME, broadcast=False)
 class _huber_loss:
     """0.5 d^2 where |d| <= delta, delta (|d| - delta / 2) elsewhere, d = input - target; reduced."""
@@ -180,12 +220,17 @@ class _huber_loss:
         return _reduced(xp, xp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
 
     def vjp_input(F, grad, input, target, reduction, input_shape, delta):
-        d = input - target
-        return F.where(F.abs(d) <= delta, d, F.sign(d) * delta) * _share(grad, reduction, input_shape)
+        return _huber_slope(F, input - target, delta) * _share(grad, reduction, input_shape)
 
     def vjp_target(F, grad, input, target, reduction, input_shape, delta):
-        d = target - input
-        return F.where(F.abs(d) <= delta, d, F.sign(d) * delta) * _share(grad, reduction, input_shape)
+        return _huber_slope(F, target - input, delta) * _share(grad, reduction, input_shape)
+
+    def jvp(F, tangents, input, target, reduction, delta):
+        slopes = (lambda: _huber_slope(F, input - target, delta), lambda: _huber_slope(F, target - input, delta))
+        return _pushed(F, tangents, slopes, reduction)
+
+    def batch(F, size_of_batch, batched, input, target, reduction, delta):
+        return _of_each(F, lambda x, t: F.huber_loss(x, t, "none", delta), size_of_batch, batched, reduction, input, target)
 
     def samples(make):
         for reduction in ("none", "mean", "sum"):
@@ -218,6 +263,15 @@ def _in_unit_interval(array, name: str) -> None:
         )
 
 
+def _times(value, weight):
+    return value if weight is None else value * weight
+
+
+def _bits_slope(F, share, input, target, weight):
+    spread = (1 - input) * input
+    return _times(share * (input - target) / F.where(spread > 1e-12, spread, 1e-12), weight)
+
+
 @operator(module=None, name="binary_cross_entropy")
 class _binary_cross_entropy:
     """-(t log x + (1 - t) log(1 - x)), logarithms bounded below by -100, times a weight, reduced."""
@@ -229,13 +283,20 @@ class _binary_cross_entropy:
         return _reduced(xp, loss if weight is None else loss * weight, reduction)
 
     def vjp_input(F, grad, input, target, weight, reduction, input_shape):
-        spread = (1 - input) * input
-        share = _share(grad, reduction, input_shape) * (input - target) / F.where(spread > 1e-12, spread, 1e-12)
-        return share if weight is None else share * weight
+        return _bits_slope(F, _share(grad, reduction, input_shape), input, target, weight)
 
     def vjp_target(F, grad, input, weight, reduction, input_shape):
-        share = (F.log(1 - input) - F.log(input)) * _share(grad, reduction, input_shape)
-        return share if weight is None else share * weight
+        return _times((F.log(1 - input) - F.log(input)) * _share(grad, reduction, input_shape), weight)
+
+    def jvp(F, tangents, input, target, weight, reduction):
+        slopes = (lambda: _bits_slope(F, 1, input, target, weight), lambda: _times(F.log(1 - input) - F.log(input), weight))
+        return _pushed(F, tangents, slopes, reduction)
+
+    def batch(F, size_of_batch, batched, input, target, weight, reduction):
+        def loss(input, target, weight):
+            return F.binary_cross_entropy(input, target, weight, "none")
+
+        return _of_each(F, loss, size_of_batch, batched, reduction, input, target, weight=weight)
 
     def samples(make):
         for reduction in ("none", "mean", "sum"):
@@ -265,6 +326,17 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return T.binary_cross_entropy(input, target, weight, reduction)
 
 
+def _score_slope(F, input, target, pos_weight):
+    if pos_weight is None:
+        return F.sigmoid(input) - target
+    positive = target * pos_weight
+    return (positive + 1 - target) * F.sigmoid(input) - positive
+
+
+def _label_slope(F, input, pos_weight):
+    return -input if pos_weight is None else F.log(F.sigmoid(-input)) - pos_weight * F.log(F.sigmoid(input))
+
+
 @operator(module=None, name="binary_cross_entropy_with_logits", promote=Promote.SAME, broadcast=False)
 class _binary_cross_entropy_with_logits:
     """-(p t log s(x) + (1 - t) log(1 - s(x))), s the logistic function, times a weight, reduced; p weighs positive targets."""
@@ -279,19 +351,20 @@ class _binary_cross_entropy_with_logits:
         return _reduced(xp, loss if weight is None else loss * weight, reduction)
 
     def vjp_input(F, grad, input, target, weight, pos_weight, reduction, input_shape):
-        positive = target if pos_weight is None else target * pos_weight
-        slope = (
-            F.sigmoid(input) - target if pos_weight is None else (positive + 1 - target) * F.sigmoid(input) - positive
-        )
-        slope = slope * _share(grad, reduction, input_shape)
-        return slope if weight is None else slope * weight
+        return _times(_score_slope(F, input, target, pos_weight) * _share(grad, reduction, input_shape), weight)
 
     def vjp_target(F, grad, input, weight, pos_weight, reduction, input_shape):
-        slope = -input
-        if pos_weight is not None:
-            slope = F.log(F.sigmoid(-input)) - pos_weight * F.log(F.sigmoid(input))
-        slope = slope * _share(grad, reduction, input_shape)
-        return slope if weight is None else slope * weight
+        return _times(_label_slope(F, input, pos_weight) * _share(grad, reduction, input_shape), weight)
+
+    def jvp(F, tangents, input, target, weight, pos_weight, reduction):
+        slopes = _score_slope(F, input, target, pos_weight), _label_slope(F, input, pos_weight)
+        return _pushed(F, tangents, [lambda slope=slope: _times(slope, weight) for slope in slopes], reduction)
+
+    def batch(F, size_of_batch, batched, input, target, weight, pos_weight, reduction):
+        def loss(input, target, weight, pos_weight):
+            return F.binary_cross_entropy_with_logits(input, target, weight, pos_weight, "none")
+
+        return _of_each(F, loss, size_of_batch, batched, reduction, input, target, weight=weight, pos_weight=pos_weight)
 
     def samples(make):
         for reduction in ("none", "mean", "sum"):
@@ -386,9 +459,9 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
             raise ValueError(f"var is of incorrect size: {list(var.shape)} for input {list(input.shape)}")
     check_reduction(reduction)
     warn_of_crossing(input, target)
-    if bool((var._array < 0).any()):
+    if (every_value(var) < 0).any():
         raise ValueError("var has negative entry/entries")
-    bounded = var + wrap(np.maximum(eps - var._array, 0).astype(var._array.dtype))
+    bounded = T.at_least(var, eps)
     loss = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)

@@ -6,8 +6,10 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
-from pellucid.core.tensor import Tensor
-from pellucid.ops.checks import check_reduction, scalar_name
+from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.batch_places import in_front, rest_summed
+from pellucid.ops.batches import for_each
+from pellucid.ops.checks import check_reduction, every_value, scalar_name
 from pellucid.ops.loss_shapes import warn_of_crossing
 from pellucid.ops.losses import legacy_reduction, reduce_loss
 from pellucid.ops.products import linear
@@ -66,6 +68,31 @@ def _in_range(target, index, classes: int) -> None:
         )
 
 
+class _Examples:
+    """Targets and weights of all examples of a batch, as one large batch without a reduction."""
+
+    def __init__(self, F, size: int, batched: set, target, weight, shape: tuple, ignore_index: int):
+        target = for_each(F, target, "target" in batched, size)
+        rows, (classes, *rest) = (1, shape) if len(shape) == 1 else (shape[0], shape[1:])
+        self.F, self.ignore_index, self.places = F, ignore_index, tuple(target.shape)
+        self.shape = (size * rows, classes, *rest)
+        self.target = F.reshape(target, (size * rows, *rest))
+        self.weight, self.factors = weight, None
+        if "weight" in batched:  # a weight for each example is a factor of its scores
+            spread = F.expand(F.unsqueeze(weight, 1), (size, rows, classes))
+            self.weight, self.factors = None, F.reshape(spread, (size * rows, classes, *(1,) * len(rest)))
+
+    def losses(self, scores):
+        """Minus the weighted score of each target, with the batch in front."""
+        scores = scores if self.factors is None else scores * self.factors
+        made = self.F.nll_loss(scores, self.target, self.weight, "none", self.ignore_index)
+        return self.F.reshape(made, self.places)
+
+    def weights(self, kind: np.dtype):
+        """The sum of the weights of each example's targets."""
+        return rest_summed(self.F, self.losses(self.F.expand(wrap(np.array(-1, kind)), self.shape)))
+
+
 @operator(module=None, name="nll_loss", fused=True, exact=True, linear=True)
 class _nll_loss:
     """-input at each target's class, weighted, reduced; "mean" divides by the sum of the weights.
@@ -92,6 +119,15 @@ class _nll_loss:
 
     def vjp_input(F, grad, target, weight, input_shape, reduction, ignore_index):
         return F.nll_loss_backward(grad, target, weight, tuple(input_shape), reduction, ignore_index)
+
+    def batch(F, size_of_batch, batched, input, target, weight, reduction, ignore_index):
+        input = for_each(F, input, "input" in batched, size_of_batch)
+        whole = _Examples(F, size_of_batch, batched, target, weight, input.shape[1:], ignore_index)
+        loss = whole.losses(F.reshape(input, whole.shape))
+        if reduction == "none":
+            return loss
+        total = rest_summed(F, loss)
+        return total / whole.weights(input._array.dtype) if reduction == "mean" else total
 
     def samples(make):
         for reduction in ("none", "mean", "sum"):
@@ -122,6 +158,15 @@ class nll_loss_backward:
 
     def vjp_input(F, grad, target, weight, reduction, ignore_index):
         return F.nll_loss(grad, target, weight, reduction, ignore_index)
+
+    def batch(F, size_of_batch, batched, input, target, weight, shape, reduction, ignore_index):
+        whole = _Examples(F, size_of_batch, batched, target, weight, shape, ignore_index)
+        grad = for_each(F, input, "input" in batched, size_of_batch)
+        if reduction == "mean":
+            grad = grad / whole.weights(grad._array.dtype)
+        grad = F.reshape(F.expand(in_front(F, grad, len(whole.places) - 1), whole.places), whole.target.shape)
+        made = F.nll_loss_backward(grad, whole.target, whole.weight, whole.shape, "none", ignore_index)
+        return F.reshape(made if whole.factors is None else made * whole.factors, (size_of_batch, *shape))
 
     def samples(make):
         yield (make(4), make.integers(4, high=3), None, (4, 3), "none", 1), {}
@@ -263,7 +308,7 @@ def _smoothed(scores, target, weight, ignore_index, reduction, smoothing: float,
     smooth = smooth.masked_fill(ignored, 0)
     if reduction == "mean":
         if weight is None:
-            smooth = smooth.sum() / (target._array.size - int(ignored._array.sum()))
+            smooth = smooth.sum() / (target != ignore_index).sum()
         else:
             chosen = weight[target.masked_fill(ignored, 0)].masked_fill(ignored, 0)
             smooth = smooth.sum() / chosen.sum()
@@ -303,7 +348,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if weight is not None and weight.numel() != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     index = target.reshape(-1, 1)
-    labels = target._array
+    labels = every_value(target)
     if labels.dtype != np.int64:
         raise RuntimeError(
             f"expected scalar type Long but found {scalar_name(labels)}: convert the target with .long()"
@@ -318,6 +363,20 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         loss = loss * weight[index]
     loss = loss.scatter(1, index, 0).sum(1) / classes
     return reduce_loss(loss if input.dim() == 2 or reduction != "none" else loss.squeeze(0), reduction)
+
+
+@operator(module=None, outputs=("chosen", "counted"), batching="leading")
+class label_pairs:
+    """The targets of each row up to its first -1, and which of their pairs with a class count: those with one that is no target.
+
+    labels: [*S, C]. Returns [*S, C], 0 where there is no target, and bools [*S, C, C].
+    """
+
+    def forward(xp, labels: Index):
+        present = xp.cumprod(labels >= 0, axis=-1).astype(bool)
+        classes = xp.arange(labels.shape[-1])
+        is_target = ((labels[..., :, None] == classes) & present[..., :, None]).any(axis=-2)
+        return xp.where(present, labels, 0), present[..., :, None] & ~is_target[..., None, :]
 
 
 @composite(module="nn.functional")
@@ -335,20 +394,13 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     if target._array.shape != input._array.shape and not (input._array.size == target._array.size == 1):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     x = input.reshape(-1, input.size(-1) if input.dim() else 1)
-    labels = target._array.reshape(x.shape)
+    labels = every_value(target)
     if labels.size and (labels.min() < -1 or labels.max() >= x.size(1)):
         raise RuntimeError(
             f"multilabel_margin_loss: targets must be between -1 and {x.size(1) - 1}, got {labels.min()} to {labels.max()}"
         )
-    present = np.cumprod(labels >= 0, axis=1).astype(bool)
-    is_target = np.zeros(labels.shape, bool)
-    rows = np.broadcast_to(np.arange(len(labels))[:, None], labels.shape)
-    is_target[rows[present], labels[present]] = True
-    counted = present[:, :, None] & ~is_target[:, None, :]
-    from pellucid.core.tensor import wrap
-
-    chosen = x.gather(1, wrap(np.where(present, labels, 0)))
-    loss = T.relu(1 - chosen.unsqueeze(2) + x.unsqueeze(1)) * wrap(counted.astype(x._array.dtype))
+    chosen, counted = label_pairs(target.reshape(x.shape))
+    loss = T.relu(1 - x.gather(1, chosen).unsqueeze(2) + x.unsqueeze(1)) * counted.to(x.dtype)
     loss = loss.sum((1, 2)) / x.size(1)
     return reduce_loss(loss if input.dim() == 2 or reduction != "none" else loss.squeeze(0), reduction)
 

@@ -88,7 +88,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return reduce_loss((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
-# PyTorch takes the exponential in the operands' own dtype, so that of halfs overflows beyond 11.
+# PyTorch takes the exponential in the operands' own dtype: that of halfs overflows beyond 11, and the gradient then is NaN.
 @operator(module=None, name="soft_margin_loss", node="SoftMarginLossBackward0", promote=Promote.SAME, widen=False)
 class _soft_margin_loss:
     """log(1 + exp(-target input)) of each element."""
@@ -97,10 +97,12 @@ class _soft_margin_loss:
         return xp.log1p(xp.exp(-target * input))
 
     def vjp_input(F, grad, input, target):
-        return -grad * target * F.sigmoid(-target * input)
+        power = F.exp(-target * input)
+        return -grad * target * power / (power + 1)
 
     def vjp_target(F, grad, input, target):
-        return -grad * input * F.sigmoid(-target * input)
+        power = F.exp(-target * input)
+        return -grad * input * power / (power + 1)
 
     def samples(make):
         yield (make(3, 4), make(3, 4)), {}

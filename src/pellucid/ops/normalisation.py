@@ -10,11 +10,15 @@ import math
 
 import numpy as np
 
+from pellucid.autograd.grad_mode import no_grad
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
-from pellucid.core.tensor import Tensor, wrap
+from pellucid.core.tensor import Tensor
+from pellucid.ops.batch_places import in_front
+from pellucid.ops.batches import differs, for_each
 from pellucid.ops.checks import scalar_name
 from pellucid.ops.pooling import avg_pool2d
+from pellucid.ops.products import sum_to_shape
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
 
@@ -22,69 +26,117 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_res
 # --- the fused operators --------------------------------------------------------------------------------------------
 
 
-def _sum_to(F, grad, shape):
-    return grad if tuple(grad.shape) == shape else F.sum_to_size(grad, shape)
+def _moments(xp, x: np.ndarray, dims: tuple, eps: float):
+    """Mean, 1 / deviation and variance over `dims`, dimensions kept."""
+    count = x.dtype.type(math.prod([x.shape[d] for d in dims]))
+    mean = xp.add.reduce(x, axis=dims, keepdims=True)
+    mean /= count
+    away = x - mean
+    var = xp.add.reduce(xp.multiply(away, away, out=away), axis=dims, keepdims=True)
+    var /= count
+    return mean, 1 / xp.sqrt(var + x.dtype.type(eps)), var
 
 
-def _normalised(xp, input, mean, rstd):
+def _unit(input, mean, rstd):
     made = input - mean
     made *= rstd
     return made
 
 
 class _Normalised:
-    """(input - mean) * rstd * weight + bias, where `mean` and `rstd` are the input's own over `dims`.
+    """(input - mean) * rstd * weight + bias, with the input's own mean and reciprocal deviation over `dims`; and these, and var.
 
-    input: [*S]; weight, bias: broadcastable to [*S], or None; mean, rstd: [*S with ones for dims].
-    Derivative: rstd (h - m(h) - x̂ m(h x̂)), h being weight * grad, x̂ the normalised input, m the mean over `dims`
-    (Ioffe and Szegedy, Batch normalization, 2015).
+    input: [*S]; weight, bias: broadcastable to [*S], or None. Returns [*S], and three of [*S with ones for dims], which are
+    constants for derivatives. That of the input is rstd (h - m(h) - x̂ m(h x̂)), h being weight * grad, x̂ the normalised input,
+    m the mean over `dims` (Ioffe and Szegedy, Batch normalization, 2015).
     """
 
-    def forward(xp, input: Array, weight: Array | None = None, bias: Array | None = None, mean: Index | None = None,
-                rstd: Index | None = None, dims: tuple = ()):  # fmt: skip
+    def forward(xp, input: Array, weight: Array | None = None, bias: Array | None = None, dims: tuple = (), eps: float = 0.0):
+        mean, rstd, var = _moments(xp, input, dims, eps)
         if weight is not None and 4 * xp.broadcast(rstd, weight).size <= input.size:  # a factor and a term for a channel
             scale = rstd * weight
             made = input * scale
             made += (-mean) * scale if bias is None else bias - mean * scale
-            return made
-        made = _normalised(xp, input, mean, rstd)
+            return made, mean, rstd, var
+        made = _unit(input, mean, rstd)
         if weight is not None:
             made *= weight
         if bias is not None:
             made += bias
-        return made
+        return made, mean, rstd, var
 
     def vjp_input(F, grad, input, weight, mean, rstd, dims):
         return F.normalised_backward(grad, input, weight, mean, rstd, dims)
 
     def vjp_weight(F, grad, input, weight_shape, mean, rstd, dims):
-        return _sum_to(F, grad * F.normalised(input, None, None, mean, rstd, dims), weight_shape)
+        return sum_to_shape(F, grad * F.normalised_unit(input, mean, rstd, dims), weight_shape)
 
     def vjp_bias(F, grad, bias_shape):
-        return _sum_to(F, grad, bias_shape)
+        return sum_to_shape(F, grad, bias_shape)
 
-    # no samples: `mean` and `rstd` are functions of the input, so a sample cannot hold them fixed
+    def jvp(F, tangents, input, weight, mean, rstd, dims):
+        moved, scaled, lifted = tangents
+        parts = [] if lifted is None else [lifted]
+        if moved is not None:
+            part = F.normalised_backward(moved, input, None, mean, rstd, dims)  # the map is symmetric
+            parts.append(part if weight is None else part * weight)
+        if scaled is not None:
+            parts.append(F.normalised_unit(input, mean, rstd, dims) * scaled)
+        return sum(parts[1:], parts[0])
+
+    def batch(F, size_of_batch, batched, input, weight, bias, dims, eps):
+        input = for_each(F, input, "input" in batched, size_of_batch)
+        weight, bias = _vectors_in_front(F, batched, input.ndim - 1, weight=weight, bias=bias)
+        return F.normalised(input, weight, bias, tuple([d + 1 for d in dims]), eps)
+
+    def samples(make):
+        yield (make(3, 4), make(4), make(4), (1,), 1e-5), {}
+        yield (make(3, 2, 4), None, None, (0, 2), 1e-5), {}
+        yield (make(3, 2, 9), make(2, 1), make(2, 1), (0, 2), 1e-5), {}
 
 
-operator(module=None, name="normalised", node="NativeLayerNormBackward0", fused=True)(_Normalised)
-operator(module=None, name="normalised_batch", node="NativeBatchNormBackward0", fused=True)(_Normalised)
-operator(module=None, name="normalised_groups", node="NativeGroupNormBackward0")(_Normalised)
+def _vectors_in_front(F, batched: set, rank: int, **vectors) -> list:
+    """Weights and biases, lined up with examples of the rank where each has its own."""
+    return [v if name not in batched else in_front(F, v, rank) for name, v in vectors.items()]
 
 
-@operator(module=None, name="normalised_backward", node="NativeLayerNormBackwardBackward0")
+for _name, _node, _fused in (
+    ("normalised", "NativeLayerNormBackward0", True),
+    ("normalised_batch", "NativeBatchNormBackward0", True),
+    ("normalised_groups", "NativeGroupNormBackward0", False),
+):
+    _constant = ("mean", "rstd", "var")
+    operator(module=None, name=_name, node=_node, fused=_fused, outputs=("result", *_constant), constant=_constant)(_Normalised)
+
+
+@operator(module=None, batching="shift")
+class normalised_unit:
+    """(input - mean) * rstd, the normalised input; for formulas, which have its statistics over `dims`."""
+
+    def forward(xp, input: Array, mean: Index, rstd: Index, dims: tuple):
+        return _unit(input, mean, rstd)
+
+    def vjp_input(F, grad, input, mean, rstd, dims):
+        return F.normalised_backward(grad, input, None, mean, rstd, dims)
+
+    def jvp_input(F, tangent, input, mean, rstd, dims):
+        return F.normalised_backward(tangent, input, None, mean, rstd, dims)
+
+
+@operator(module=None, node="NativeLayerNormBackwardBackward0")
 class normalised_backward:
     """The gradient of `normalised`'s input: rstd (h - m(h) - x̂ m(h x̂)), h = input * weight.
 
     input is the gradient of the result, `image` what was normalised. In h this is a symmetric linear map N, so its own
-    transpose. In the image, with v the incoming gradient, A = m(v h) - m(v) m(h), B = m(v x̂), C = m(h x̂):
-    -rstd ^2 x̂ (A - B C) - rstd (C N(v) + B N(h)), from drstd = -rstd ^2 m(x̂ dx) and dx̂ = N(dx).
+    transpose. In the image it is the second derivative of <h, x̂>, symmetric as well: with v a vector, A = m(v h) - m(v) m(h),
+    B = m(v x̂), C = m(h x̂): -rstd ^2 x̂ (A - B C) - rstd (C N(v) + B N(h)), from drstd = -rstd ^2 m(x̂ dx) and dx̂ = N(dx).
     """
 
     def forward(xp, input: Array, image: Array, weight: Array | None = None, mean: Index | None = None,
                 rstd: Index | None = None, dims: tuple = ()):  # fmt: skip
-        unit = _normalised(xp, image, mean, rstd)
+        unit = _unit(image, mean, rstd)
         scaled = input if weight is None else input * weight
-        count = scaled.dtype.type(math.prod(image.shape[d] for d in dims))
+        count = scaled.dtype.type(math.prod([image.shape[d] for d in dims]))
         total = xp.add.reduce(scaled, axis=dims, keepdims=True)
         along = xp.add.reduce(scaled * unit, axis=dims, keepdims=True)
         unit *= along / count
@@ -98,62 +150,67 @@ class normalised_backward:
         return back if weight is None else back * weight
 
     def vjp_weight(F, grad, input, image, weight_shape, mean, rstd, dims):
-        return _sum_to(F, input * F.normalised_backward(grad, image, None, mean, rstd, dims), weight_shape)
+        return sum_to_shape(F, input * F.normalised_backward(grad, image, None, mean, rstd, dims), weight_shape)
 
     def vjp_image(F, grad, input, image, weight, mean, rstd, dims):
-        h = input if weight is None else input * weight
-        unit = F.normalised(image, None, None, mean, rstd, dims)
-        a = F.mean_dim(grad * h, dims, True) - F.mean_dim(grad, dims, True) * F.mean_dim(h, dims, True)
-        b, c = F.mean_dim(grad * unit, dims, True), F.mean_dim(h * unit, dims, True)
-        back = F.normalised_backward(grad, image, None, mean, rstd, dims) * c
-        back = back + F.normalised_backward(h, image, None, mean, rstd, dims) * b
-        return -(rstd * rstd) * unit * (a - b * c) - rstd * back
+        return _second(F, grad, input, image, weight, mean, rstd, dims)
+
+    def jvp_input(F, tangent, image, weight, mean, rstd, dims):
+        return F.normalised_backward(tangent, image, weight, mean, rstd, dims)
+
+    def jvp_weight(F, tangent, input, image, mean, rstd, dims):
+        return F.normalised_backward(input * tangent, image, None, mean, rstd, dims)
+
+    def jvp_image(F, tangent, input, image, weight, mean, rstd, dims):
+        return _second(F, tangent, input, image, weight, mean, rstd, dims)
+
+    def batch(F, size_of_batch, batched, input, image, weight, mean, rstd, dims):
+        whole = {"input": input, "image": image, "mean": mean, "rstd": rstd}
+        input, image, mean, rstd = [for_each(F, t, name in batched, size_of_batch) for name, t in whole.items()]
+        (weight,) = _vectors_in_front(F, batched, input.ndim - 1, weight=weight)
+        return F.normalised_backward(input, image, weight, mean, rstd, tuple([d + 1 for d in dims]))
 
 
-@operator(module=None, name="normalised_fixed", node="NativeBatchNormBackward0", fused=True)
+def _second(F, vector, input, image, weight, mean, rstd, dims):
+    h = input if weight is None else input * weight
+    unit = F.normalised_unit(image, mean, rstd, dims)
+    a = F.mean_dim(vector * h, dims, True) - F.mean_dim(vector, dims, True) * F.mean_dim(h, dims, True)
+    b, c = F.mean_dim(vector * unit, dims, True), F.mean_dim(h * unit, dims, True)
+    back = F.normalised_backward(vector, image, None, mean, rstd, dims) * c
+    back = back + F.normalised_backward(h, image, None, mean, rstd, dims) * b
+    return -(rstd * rstd) * unit * (a - b * c) - rstd * back
+
+
+@operator(module=None, name="normalised_fixed", node="NativeBatchNormBackward0", fused=True, elementwise=True)
 class normalised_fixed:
-    """(input - mean) * rstd * weight + bias with given statistics, which do not depend on the input."""
+    """(input - mean) / sqrt(var + eps) * weight + bias with given statistics, which do not depend on the input."""
 
     def forward(xp, input: Array, weight: Array | None = None, bias: Array | None = None, mean: Index | None = None,
-                rstd: Index | None = None):  # fmt: skip
+                var: Index | None = None, eps: float = 0.0):  # fmt: skip
+        rstd = 1 / xp.sqrt(var + var.dtype.type(eps))
         scale = rstd if weight is None else rstd * weight
         made = input * scale
         made += (-mean) * scale if bias is None else bias - mean * scale
         return made
 
-    def vjp_input(F, grad, weight, rstd):
-        return grad * (rstd if weight is None else rstd * weight)
+    def vjp_input(F, grad, weight, var, eps):
+        scale = F.rsqrt(var + eps)
+        return grad * (scale if weight is None else scale * weight)
 
-    def vjp_weight(F, grad, input, weight_shape, mean, rstd):
-        return _sum_to(F, grad * ((input - mean) * rstd), weight_shape)
+    def vjp_weight(F, grad, input, mean, var, eps):
+        return grad * ((input - mean) * F.rsqrt(var + eps))
 
-    def vjp_bias(F, grad, bias_shape):
-        return _sum_to(F, grad, bias_shape)
+    def vjp_bias(F, grad):
+        return grad
+
+    def batch(F, size_of_batch, batched, input, weight, bias, mean, var, eps):
+        input = for_each(F, input, "input" in batched, size_of_batch)
+        vectors = _vectors_in_front(F, batched, input.ndim - 1, weight=weight, bias=bias, mean=mean, var=var)
+        return F.normalised_fixed(input, *vectors, eps)
 
     def samples(make):
-        yield (make(4, 3), make(3), make(3), make(3), make(3, low=0.5)), {}
-
-
-def _moments(x: np.ndarray, dims: tuple, eps: float):
-    """Mean, 1 / deviation and variance over `dims`, dimensions kept; computed in float32 at least."""
-    if x.dtype.itemsize < 4:
-        x = x.astype(np.float32)
-    count = math.prod(x.shape[d] for d in dims)
-    with np.errstate(all="ignore"):
-        mean = np.add.reduce(x, axis=dims, keepdims=True)
-        mean /= x.dtype.type(count)
-        away = x - mean
-        np.multiply(away, away, out=away)
-        var = np.add.reduce(away, axis=dims, keepdims=True)
-        var /= x.dtype.type(count)
-        rstd = 1 / np.sqrt(var + x.dtype.type(eps))
-    return mean, rstd, var
-
-
-def _normalise(normalised, input: Tensor, weight, bias, dims: tuple, eps: float):
-    """The input normalised by its own statistics over `dims`."""
-    mean, rstd, _ = _moments(input._array, dims, eps)
-    return normalised(input, weight, bias, wrap(mean), wrap(rstd), dims)
+        yield (make(4, 3), make(3), make(3), make(3), make(3, low=0.5), 1e-5), {}
+        yield (make(4, 3), None, None, make(3), make(3, low=0.5), 1e-5), {}
 
 
 def _require_float(input: Tensor, kernel: str) -> None:
@@ -177,12 +234,26 @@ def _check_batch(function: str, input: Tensor) -> None:
                          "several values for a channel. Use a larger batch, or eval().")  # fmt: skip
 
 
-def _update(running: Tensor, batch: np.ndarray, momentum: float) -> None:
-    """running = (1 - momentum) * running + momentum * batch, in place."""
-    old = running._array
-    with np.errstate(all="ignore"):
-        old[...] = old * old.dtype.type(1 - momentum) + batch.reshape(old.shape).astype(old.dtype) * old.dtype.type(momentum)
-    running._bump_version()
+def _learn(running_mean, running_var, mean: Tensor, var: Tensor, count: int, momentum: float) -> None:
+    """Move running statistics, in place, towards those of `count` values: x = (1 - momentum) * x + momentum * new."""
+    for running, found, factor in ((running_mean, mean, 1.0), (running_var, var, count / max(count - 1, 1))):
+        if running is not None and (running._wraps or found._wraps):
+            with no_grad():
+                running.mul_(1 - momentum).add_(found.reshape(running.shape) * factor, alpha=momentum)
+        elif running is not None:  # the same, in a tenth of the time
+            old, new = running._array, found._array.reshape(running._array.shape).astype(running._array.dtype)
+            with np.errstate(all="ignore"):
+                old[...] = old * old.dtype.type(1 - momentum) + new * old.dtype.type(factor) * old.dtype.type(momentum)
+            running._bump_version()
+
+
+def _check_running(input: Tensor, *running: Tensor | None) -> None:
+    """Under vmap statistics that differ between examples cannot be written into what is the same for all."""
+    if differs(input) and any(r is not None and not differs(r) for r in running):
+        raise RuntimeError(
+            "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
+            "were not batched. Set track_running_stats=False, use eval(), or give each example running statistics of its own."
+        )
 
 
 @composite(module="nn.functional")
@@ -209,17 +280,12 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if len(shape) > 2:
         weight, bias = (v if v is None else v.reshape(shape) for v in (weight, bias))
     if not training:
-        with np.errstate(all="ignore"):
-            variance = running_var._array.reshape(shape)
-            rstd = 1 / np.sqrt(variance + variance.dtype.type(eps))
-        return T.normalised_fixed(input, weight, bias, wrap(running_mean._array.reshape(shape)), wrap(rstd))
-    mean, rstd, var = _moments(input._array, dims, eps)
-    if running_mean is not None and input._array.size:  # an empty batch has no statistics to learn from
-        _update(running_mean, mean, momentum)
-    if running_var is not None and input._array.size:
-        count = input._array.size // max(channels, 1)
-        _update(running_var, var * var.dtype.type(count / max(count - 1, 1)), momentum)
-    return T.normalised_batch(input, weight, bias, wrap(mean), wrap(rstd), dims)
+        return T.normalised_fixed(input, weight, bias, running_mean.reshape(shape), running_var.reshape(shape), eps)
+    _check_running(input, running_mean, running_var)
+    made, mean, _, var = T.normalised_batch(input, weight, bias, dims, eps)
+    if input._array.size:  # an empty batch has no statistics to learn from
+        _learn(running_mean, running_var, mean, var, input._array.size // max(channels, 1), momentum)
+    return made
 
 
 @composite(module="nn.functional")
@@ -242,13 +308,11 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     dims = tuple(range(2, len(shape)))
     ones = (1,) * len(dims)
     weight, bias = (v if v is None else v.reshape(shape[1], *ones) for v in (weight, bias))
-    mean, rstd, var = _moments(input._array, dims, eps)
-    if running_mean is not None:
-        _update(running_mean, mean.mean(axis=0), momentum)
-    if running_var is not None:
-        count = math.prod(shape[2:])
-        _update(running_var, var.mean(axis=0) * var.dtype.type(count / max(count - 1, 1)), momentum)
-    return T.normalised_batch(input, weight, bias, wrap(mean), wrap(rstd), dims)
+    _check_running(input, running_mean, running_var)
+    made, mean, _, var = T.normalised_batch(input, weight, bias, dims, eps)
+    if running_mean is not None or running_var is not None:
+        _learn(running_mean, running_var, mean.mean(0), var.mean(0), math.prod(shape[2:]), momentum)
+    return made
 
 
 # --- layer, group, RMS ----------------------------------------------------------------------------------------------
@@ -282,7 +346,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     if weight is not None and weight._array.dtype != input._array.dtype and not narrow:
         raise RuntimeError(f"expected scalar type {scalar_name(input._array)} but found {scalar_name(weight._array)}: layer_norm got "
                            "an input and a weight of two dtypes")  # fmt: skip
-    return _normalise(T.normalised, input, weight, bias, dims, eps)
+    return T.normalised(input, weight, bias, dims, eps)[0]
 
 
 @composite(module="torch", name="layer_norm")
@@ -331,7 +395,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     _require_float(input, "GroupNormKernelImpl")
     grouped = input.reshape(shape[0], num_groups, shape[1] // num_groups, math.prod(shape[2:]))
     weight, bias = (v if v is None else v.reshape(num_groups, -1, 1) for v in (weight, bias))
-    return _normalise(T.normalised_groups, grouped, weight, bias, (2, 3), eps).reshape(shape)
+    return T.normalised_groups(grouped, weight, bias, (2, 3), eps)[0].reshape(shape)
 
 
 @composite(module="torch", name="group_norm")
@@ -369,18 +433,12 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 # --- with the statistics --------------------------------------------------------------------------------------------
 
 
-def _with_statistics(made: Tensor, input: Tensor, dims: tuple, eps: float, shape) -> tuple[Tensor, Tensor, Tensor]:
-    mean, rstd, _ = _moments(input._array, dims, eps)
-    kind = input._array.dtype
-    return made, wrap(mean.reshape(shape).astype(kind)), wrap(rstd.reshape(shape).astype(kind))
-
-
 @composite()
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """`layer_norm`, and the mean and the reciprocal deviation it divided by."""
     dims = _check_normalized_shape(input, normalized_shape, weight, bias)
-    shape = input._array.shape[: dims[0]] + (1,) * len(dims)
-    return _with_statistics(layer_norm(input, normalized_shape, weight, bias, eps), input, dims, eps, shape)
+    made, mean, rstd, _ = T.normalised(input, weight, bias, dims, eps)
+    return made, mean.to(input.dtype), rstd.to(input.dtype)
 
 
 @composite()
@@ -397,6 +455,7 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     """`batch_norm`, and in training the mean and the reciprocal deviation of each channel (else two empty tensors)."""
     made = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
-        return made, wrap(np.empty(0, input._array.dtype)), wrap(np.empty(0, input._array.dtype))
+        return made, input.new_empty(0), input.new_empty(0)
     dims = tuple(d for d in range(input._array.ndim) if d != 1)
-    return _with_statistics(made, input, dims, eps, (input._array.shape[1],))
+    _, mean, rstd, _ = T.normalised_batch(input.detach(), None, None, dims, eps)
+    return made, mean.flatten().to(input.dtype), rstd.flatten().to(input.dtype)

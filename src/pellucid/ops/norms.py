@@ -75,7 +75,15 @@ class norm_kernel:
         grad = F.expand_reduced(grad, input_shape, dim, keepdim)
         return _slope(F, grad, input, F.expand_reduced(result, input_shape, dim, keepdim), order)
 
+    def jvp_input(F, tangent, input, input_shape, result, order, dim, keepdim):
+        if math.isinf(order):
+            return F.gather_ties(F.real_copy(F.conj(F.sgn(input)) * tangent), F.abs(input), result, dim, keepdim)
+        slope = _slope(F, 1, input, F.expand_reduced(result, input_shape, dim, keepdim), order)
+        return F.sum_dim(F.conj(slope) * tangent, dim, keepdim)  # its real part
+
     def samples(make):
+        yield (make.distinct(3, 4) + 2, math.inf, 0, False), {}
+        yield (make.distinct(3, 4) + 2, -math.inf, 0, False), {}
         for order in (0.5, 1, 1.5, 2, 3):
             yield (make(3, 4, low=0.3), order, None, False), {}
             yield (make(2, 3, 2, low=0.3), order, (0, -1), True), {}
@@ -165,7 +173,7 @@ def renorm(input, p: float, dim: int, maxnorm: float, *, out=None):
 # --- cross product ---------------------------------------------------------------------------------------------------
 
 
-@operator(promote=Promote.SAME, name="linalg_cross", module=None, node="LinalgCrossBackward0")
+@operator(promote=Promote.SAME, name="linalg_cross", module=None, node="LinalgCrossBackward0", linear="each")
 class cross_kernel:
     """The vector product along a dimension of size 3."""
 
@@ -182,6 +190,11 @@ class cross_kernel:
 
     def vjp_other(F, grad, input, dim):
         return F.linalg_cross(grad, input, dim)
+
+    def batch(F, batched, input, other, dim):
+        # `dim` counts from the end, and operands have as many dimensions
+        input, other = (t if n in batched else F.unsqueeze(t, 0) for n, t in (("input", input), ("other", other)))
+        return F.linalg_cross(input, other, dim)
 
     def samples(make):
         yield (make(2, 3), make(2, 3), -1), {}

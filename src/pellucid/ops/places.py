@@ -16,11 +16,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False):
     """The indices of all elements that are not zero: [count, number of dimensions], or a tuple with one vector for each."""
     refuse_dynamic("nonzero", input)
     array = input._array
-    if as_tuple:
-        return tuple(wrap(part) for part in np.nonzero(array if array.ndim else array.reshape(1)))
-    if not array.ndim:
+    if not array.ndim and not as_tuple:
         return wrap(np.zeros((int(bool(array)), 0), np.int64))
-    return wrap(np.argwhere(array))
+    parts = [np.ascontiguousarray(part) for part in np.nonzero(array if array.ndim else array.reshape(1))]
+    return tuple([wrap(part) for part in parts]) if as_tuple else wrap(np.stack(parts).T)
 
 
 @composite(method=True)

@@ -139,6 +139,14 @@ class abs:
     samples = unary()
 
 
+def signs(xp, input: np.ndarray) -> np.ndarray:
+    """-1, 0 or 1 for each element, 0 for NaN."""
+    if input.dtype.kind == "b":
+        return input.copy()
+    found = xp.sign(input)
+    return found if input.dtype.kind in "iu" else xp.where(found == found, found, 0).astype(input.dtype)
+
+
 def _across(F, grad, input, unit, kind):
     """What a change `grad` of a complex number does to its direction `unit`: its part across, over the modulus."""
     if kind.kind != "c":
@@ -156,10 +164,8 @@ class sgn:
     """
 
     def forward(xp, input: Array):
-        if input.dtype.kind == "b":
-            return input.copy()
         if input.dtype.kind != "c":
-            return xp.sign(input)
+            return signs(xp, input)
         modulus = xp.absolute(input)
         return xp.where(modulus == 0, 0, input / modulus).astype(input.dtype)
 
@@ -172,7 +178,7 @@ class sgn:
     samples = unary()
 
 
-@operator(**STEP, ufunc=np.sign)
+@operator(**STEP)
 class sign:
     """Sign of each element: -1, 0 or 1. The derivative is zero.
 
@@ -185,7 +191,7 @@ class sign:
             raise NotImplementedError(
                 "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
             )
-        return xp.sign(input) if input.dtype.kind != "b" else input.copy()
+        return signs(xp, input)
 
     vjp_input = no_slope
     samples = unary()

@@ -84,7 +84,7 @@ class _adaptive_avg_pool:
         yield (make(2, 5), (4,)), {}
 
 
-@operator(module=None, name="_adaptive_avg_pool_backward", node="AdaptiveAvgPool2DBackwardBackward0", exact=True, linear=True, batching="leading")
+@operator(module=None, node="AdaptiveAvgPool2DBackwardBackward0", exact=True, linear=True, batching="leading")
 class _adaptive_avg_pool_backward:
     """The transpose of `_adaptive_avg_pool`: each gradient spread evenly over its window of an image of that spatial shape."""
 

@@ -229,7 +229,7 @@ class multinomial:
     """
 
     def forward(xp, input: Array, num_samples: int, replacement: bool = False, *, generator=None):
-        return draws.multinomial(input, num_samples, replacement, generator)
+        return xp.ascontiguousarray(draws.multinomial(input, num_samples, replacement, generator))
 
     def batch(F, input, num_samples, replacement, generator):
         rows = F.reshape(input, (-1, input.shape[-1]))

@@ -108,7 +108,7 @@ class relu:
         if input.dtype.kind == "b":
             raise RuntimeError("Boolean inputs not supported for relu")
         require_kind("clamp_min_scalar_cpu", input, "fi")
-        return xp.maximum(input, 0)
+        return xp.maximum(0, input)  # in this order -0 stays what it is
 
     def vjp_input(F, grad, result):
         return F.pass_above(grad, result, 0)
@@ -128,7 +128,7 @@ class hardtanh_kernel:
         if input.dtype.kind == "u" and min(min_val, max_val) < 0:
             raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
         kind = input.dtype.type
-        return xp.minimum(xp.maximum(input, kind(min_val)), kind(max_val))
+        return xp.minimum(kind(max_val), xp.maximum(kind(min_val), input))
 
     def vjp_input(F, grad, input, min_val, max_val):
         return F.pass_inside(grad, input, min_val, max_val)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import reduction
-from pellucid.core.dtype import dtype_of
+from pellucid.ops.checks import scalar_name
 from pellucid.ops.dims import all_dims, keyword_names, one_dim, reduced_shape
 
 __all__ = ["all", "any", "count_nonzero", "logsumexp", "mean", "nanmean", "nansum", "prod", "sum"]
@@ -19,9 +19,14 @@ __all__ = ["all", "any", "count_nonzero", "logsumexp", "mean", "nanmean", "nansu
 BLOCK = 256  # rows that are summed straight; longer columns are summed in blocks, which keeps rounding errors small
 
 
-def whole(input, dim, keepdim):
+def whole(input, dim, keepdim=False):
     """Canonical form of a reduction's attributes."""
     return all_dims(dim, input.ndim), bool(keepdim)
+
+
+def of_each(F, reduced, input):
+    """A reduction over everything, of each example of a batch: `reduced(input, dim, keepdim)` over all other dimensions."""
+    return reduced(input, tuple(range(1, input.ndim)), False) if input.ndim > 1 else F.clone(input)
 
 
 def added(xp, input: np.ndarray, dim, keepdim: bool = False):
@@ -75,7 +80,7 @@ class sum_all:
         return F.expand_all(grad, input_shape)
 
     def batch(F, input):
-        return F.sum_dim(input, tuple(range(1, input.ndim)), False) if input.ndim > 1 else F.clone(input)
+        return of_each(F, F.sum_dim, input)
 
     def samples(make):
         yield (make(3, 4),), {}
@@ -105,8 +110,7 @@ class expand_all:
 class sum_dim:
     """The sum over dimensions."""
 
-    def canonical(input, dim, keepdim):
-        return whole(input, dim, keepdim)
+    canonical = whole
 
     def forward(xp, input: Array, dim: tuple, keepdim: bool = False):
         return added(xp, input, dim, keepdim)
@@ -117,13 +121,9 @@ class sum_dim:
     samples = reduction()
 
 
-def _as_asked(result, dtype):
-    """Integers are added and multiplied as int64; the result takes the type that was asked for."""
-    return result if dtype is None or result.dtype is dtype else result.to(dtype)
-
-
-def _cast(input, dtype):
-    return input if dtype is None or input.dtype is dtype else input.to(dtype)
+def typed(tensor, dtype):
+    """A tensor in the type that was asked for (integers are added and multiplied as int64)."""
+    return tensor if dtype is None or tensor.dtype is dtype else tensor.to(dtype)
 
 
 @composite(method=True)
@@ -146,7 +146,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keep
     dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
     if dtype is None and out is not None:
         dtype = out.dtype
-    return _as_asked(sum_dim(_cast(input, dtype), dim, keepdim, out=out), dtype)
+    return typed(sum_dim(typed(input, dtype), dim, keepdim, out=out), dtype)
 
 
 @composite(method=True)
@@ -179,11 +179,8 @@ def _refuse_whole_numbers(name: str, array: np.ndarray) -> None:
     if array.dtype.kind in "iub":
         raise RuntimeError(
             f"{name}(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-            f"Got: {_TYPE_NAMES[dtype_of(array.dtype).name]}. Convert with .float(), or give dtype=."
+            f"Got: {scalar_name(array)}. Convert with .float(), or give dtype=."
         )
-
-
-_TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
 
 
 @operator(module=None, node="MeanBackward0", linear=True)
@@ -198,7 +195,7 @@ class mean_all:
         return F.expand_all(grad / math.prod(input_shape), input_shape)
 
     def batch(F, input):
-        return F.mean_dim(input, tuple(range(1, input.ndim)), False) if input.ndim > 1 else F.clone(input)
+        return of_each(F, F.mean_dim, input)
 
     def samples(make):
         yield (make(3, 4),), {}
@@ -209,8 +206,7 @@ class mean_all:
 class mean_dim:
     """The mean over dimensions."""
 
-    def canonical(input, dim, keepdim):
-        return whole(input, dim, keepdim)
+    canonical = whole
 
     def forward(xp, input: Array, dim: tuple, keepdim: bool = False):
         _refuse_whole_numbers("mean", input)
@@ -237,7 +233,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
     if dim is None and axis is None and dtype is None and not keepdim and not keepdims:
         return mean_all(input, out=out)
     dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
-    return mean_dim(_cast(input, dtype), dim, keepdim, out=out)
+    return mean_dim(typed(input, dtype), dim, keepdim, out=out)
 
 
 @composite(method=True)
@@ -249,7 +245,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """
     if not input.is_floating_point():
         raise RuntimeError(f"nanmean(): expected input to have floating point dtype but got {input.dtype}")
-    total = sum(nan_as_zero(_cast(input, dtype)), dim, keepdim)
+    total = sum(nan_as_zero(typed(input, dtype)), dim, keepdim)
     count = sum(input.isnan().logical_not(), dim, keepdim)
     return total.div(count, out=out)
 
@@ -257,19 +253,37 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 # --- prod ------------------------------------------------------------------------------------------------------------
 
 
+def _product(xp, input: np.ndarray, dim, keepdim: bool = False):
+    """The product over dimensions (None: all), integers as int64."""
+    kind = np.int64 if input.dtype.kind in "iub" else None
+    return xp.multiply.reduce(input, axis=dim, keepdims=keepdim, dtype=kind)
+
+
+def _slope_along(F, input, dim: int):
+    """For each element the product of the others along a dimension."""
+    return F.transpose(F.prod_others(F.transpose(input, dim, -1)), dim, -1)
+
+
 @operator(module=None, node="ProdBackward0")
 class prod_all:
     """The product of all elements."""
 
     def forward(xp, input: Array):
-        return xp.multiply.reduce(input, axis=None, dtype=np.int64 if input.dtype.kind in "iub" else None)
+        return _product(xp, input, None)
 
     def vjp_input(F, grad, input, input_shape):
         return grad * F.reshape(F.prod_others(F.reshape(input, (-1,))), input_shape)
 
+    def jvp_input(F, tangent, input):
+        return F.sum_all(F.reshape(tangent, (-1,)) * F.prod_others(F.reshape(input, (-1,))))
+
+    def batch(F, input):
+        return F.prod_dim(F.reshape(input, (input.shape[0], math.prod(input.shape[1:]))), 1, False)
+
     def samples(make):
         yield (make(2, 3),), {}
         yield (make(),), {}
+        yield (make(0, 2),), {}
 
 
 @operator(module=None, node="ProdBackward1")
@@ -280,24 +294,23 @@ class prod_dim:
         return one_dim(dim, input.ndim), bool(keepdim)
 
     def forward(xp, input: Array, dim: int, keepdim: bool = False):
-        kind = np.int64 if input.dtype.kind in "iub" else None
-        return xp.multiply.reduce(input, axis=dim if input.ndim else (), keepdims=keepdim, dtype=kind)
+        return _product(xp, input, dim if input.ndim else (), keepdim)
 
     def vjp_input(F, grad, input, input_shape, dim, keepdim):
-        if not input_shape:
-            return grad
-        spread = F.expand_reduced(grad, input_shape, (dim,), keepdim)
-        return spread * F.transpose(F.prod_others(F.transpose(input, dim, -1)), dim, -1)
+        return F.expand_reduced(grad, input_shape, (dim,), keepdim) * _slope_along(F, input, dim) if input_shape else grad
+
+    def jvp_input(F, tangent, input, input_shape, dim, keepdim):
+        return F.sum_dim(tangent * _slope_along(F, input, dim), dim, keepdim) if input_shape else tangent
 
     def samples(make):
         yield (make(2, 3), 0, False), {}
         yield (make(2, 3), -1, True), {}
+        yield (make(), 0, False), {}
 
 
-@operator(module=None)
+@operator(module=None, batching="leading")
 class prod_others:
-    """For each element the product of all others along the last dimension: the derivative of a product, "
-    "zeros or not."""
+    """For each element the product of all others along the last dimension: the derivative of a product, zeros or not."""
 
     def forward(xp, input: Array):
         before, after = xp.ones(input.shape, input.dtype), xp.ones(input.shape, input.dtype)
@@ -311,11 +324,15 @@ class prod_others:
         rows = F.fill_diagonal_of(input, 1.0)
         return F.sum_dim(F.fill_diagonal_of(grad, 0.0) * F.prod_others(rows), (-1,), False)
 
+    def jvp_input(F, tangent, input):
+        rows = F.fill_diagonal_of(input, 1.0)
+        return F.sum_dim(F.fill_diagonal_of(tangent, 0.0) * F.prod_others(rows), (-1,), False)
+
     def samples(make):
         yield (make(2, 3),), {}
 
 
-@operator(module=None, exact=True)
+@operator(module=None, exact=True, batching="leading")
 class fill_diagonal_of:
     """The operand's last dimension n as n rows of a square matrix, with `value` on the diagonal."""
 
@@ -329,11 +346,14 @@ class fill_diagonal_of:
     def vjp_input(F, grad):
         return F.sum_off_diagonal(grad)
 
+    def jvp_input(F, tangent):
+        return F.fill_diagonal_of(tangent, 0.0)
+
     def samples(make):
         yield (make(2, 3), 1.0), {}
 
 
-@operator(module=None, exact=True, linear=True)
+@operator(module=None, exact=True, linear=True, batching="leading")
 class sum_off_diagonal:
     """The sum of each column of the last two dimensions, the diagonal left out."""
 
@@ -356,8 +376,8 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
         input: [*S]. dim: one dimension, None for all. keepdim, dtype, axis, keepdims: as for `sum`.
     """
     dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
-    input = _cast(input, dtype)
-    return _as_asked(prod_all(input, out=out) if dim is None else prod_dim(input, dim, keepdim, out=out), dtype)
+    input = typed(input, dtype)
+    return typed(prod_all(input, out=out) if dim is None else prod_dim(input, dim, keepdim, out=out), dtype)
 
 
 # --- logsumexp -------------------------------------------------------------------------------------------------------
@@ -370,8 +390,7 @@ class logsumexp:
     input: [*S]. Returns S without `dim` (or with size one). An empty sum gives -inf.
     """
 
-    def canonical(input, dim, keepdim=False):
-        return whole(input, dim, keepdim)
+    canonical = whole
 
     def forward(xp, input: Array, dim: tuple, keepdim: bool = False):
         if not input.size:
@@ -385,51 +404,43 @@ class logsumexp:
         weights = F.exp(input - F.expand_reduced(result, input_shape, dim, keepdim))
         return F.expand_reduced(grad, input_shape, dim, keepdim) * weights
 
+    def jvp_input(F, tangent, input, input_shape, result, dim, keepdim):
+        weights = F.exp(input - F.expand_reduced(result, input_shape, dim, keepdim))
+        return F.sum_dim(tangent * weights, dim, keepdim)
+
     samples = reduction()
 
 
 # --- truth and counts ------------------------------------------------------------------------------------------------
 
 
-def _truth(input: np.ndarray, found):
-    """The result of `any` and `all` is bool, but uint8 for uint8."""
-    return found.astype(np.uint8) if input.dtype == np.uint8 else found
+def _truth(name: str, which: str, ufunc: np.ufunc):
+    """Declare `any` or `all`: an operator over dimensions, and the public function that calls it."""
+
+    @operator(module=None, exact=True, name=f"{name}_dim")
+    class over_dim:
+        __doc__ = f"Whether {which} over `dim` true."
+
+        canonical = whole
+
+        def forward(xp, input: Array, dim: tuple, keepdim: bool):
+            found = ufunc.reduce(input, axis=dim, keepdims=keepdim, dtype=bool)
+            return found.astype(np.uint8) if input.dtype == np.uint8 else found
+
+        def samples(make):
+            yield (make(3, 4) > 1, 0, False), {}
+
+    def function(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
+        dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
+        return over_dim(input, dim, keepdim, out=out)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Whether {which} true (not zero), over everything or over `dim`. Returns bools (uint8 for uint8)."
+    return composite(method=True)(function)
 
 
-@operator(module=None, exact=True)
-class any_dim:
-    """Whether an element over `dim` is true."""
-
-    def canonical(input, dim, keepdim):
-        return whole(input, dim, keepdim)
-
-    def forward(xp, input: Array, dim: tuple, keepdim: bool):
-        return _truth(input, xp.logical_or.reduce(input, axis=dim, keepdims=keepdim, dtype=bool))
-
-
-@operator(module=None, exact=True)
-class all_dim:
-    """Whether all elements over `dim` are true."""
-
-    def canonical(input, dim, keepdim):
-        return whole(input, dim, keepdim)
-
-    def forward(xp, input: Array, dim: tuple, keepdim: bool):
-        return _truth(input, xp.logical_and.reduce(input, axis=dim, keepdims=keepdim, dtype=bool))
-
-
-@composite(method=True)
-def any(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
-    """Whether any element is true (not zero), over everything or over `dim`. Returns bools (uint8 for uint8)."""
-    dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
-    return any_dim(input, dim, keepdim, out=out)
-
-
-@composite(method=True)
-def all(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
-    """Whether all elements are true (not zero), over everything or over `dim`. Returns bools (uint8 for uint8)."""
-    dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
-    return all_dim(input, dim, keepdim, out=out)
+any = _truth("any", "an element is", np.logical_or)
+all = _truth("all", "all elements are", np.logical_and)
 
 
 @operator(method=True, exact=True)

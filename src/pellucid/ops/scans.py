@@ -13,6 +13,8 @@ from pellucid.autograd.operator import tensors as F
 from pellucid.core.tensor import Tensor
 from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import one_dim
+from pellucid.ops.reductions import typed
+from pellucid.ops.selection import WITH_INDICES, Listed
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "gradient", "logcumsumexp",
            "trapezoid", "trapz"]
@@ -39,6 +41,10 @@ def _samples(make):
     yield (make(), 0), {}
 
 
+def _three_samples(make):
+    yield (make(3, 4), make(3, 4), make(3, 4), 1), {}
+
+
 # --- sums and products -----------------------------------------------------------------------------------------------
 
 
@@ -46,8 +52,7 @@ def _samples(make):
 class cumsum_kernel:
     """The sum of the elements up to each."""
 
-    def canonical(input, dim):
-        return along(input, dim)
+    canonical = along
 
     def forward(xp, input: Array, dim: int):
         return scanned(xp, xp.add, input, dim)
@@ -75,8 +80,7 @@ class cumsum_back:
 class cumprod_kernel:
     """The product of the elements up to each."""
 
-    def canonical(input, dim):
-        return along(input, dim)
+    canonical = along
 
     def forward(xp, input: Array, dim: int):
         return scanned(xp, xp.multiply, input, dim)
@@ -86,12 +90,28 @@ class cumprod_kernel:
             return grad
         return F.transpose(F.cumprod_back(F.transpose(grad, dim, -1), F.transpose(input, dim, -1)), dim, -1)
 
-    def samples(make):
-        yield (make(3, 4), 0), {}
-        yield (make(2, 3), -1), {}
+    def jvp_input(F, tangent, input, input_shape, dim):
+        if not input_shape:
+            return tangent
+        return F.transpose(_cumprod_forth(F, F.transpose(tangent, dim, -1), F.transpose(input, dim, -1)), dim, -1)
+
+    samples = _samples
 
 
-@operator(module=None)
+def _cumprod_forth(F, step, point):
+    """How the cumulative product along the last dimension changes: the sum over k <= i of step_k times the other factors."""
+    others = F.upper_triangle(F.cumprod(F.fill_diagonal_of(point, 1.0), -1))
+    return F.sum_dim(others * F.unsqueeze(step, -1), (-2,), False)
+
+
+def _cumprod_bend(F, step, input, point):
+    """The second derivative of the cumulative product, weighted by `input`, along a step: it is symmetric."""
+    # row k of the matrix leaves out element k; its own derivative is that of a cumulative product again
+    weights = F.upper_triangle(F.unsqueeze(step, -1) * F.unsqueeze(input, -2))
+    return F.sum_off_diagonal(F.cumprod_back(weights, F.fill_diagonal_of(point, 1.0)))
+
+
+@operator(module=None, batching="leading")
 class cumprod_back:
     """Gradient of `cumprod` along the last dimension, for operands with zeros too.
 
@@ -109,19 +129,22 @@ class cumprod_back:
         return xp.add.reduce(xp.triu(xp.multiply.accumulate(others, axis=-1)) * input[..., None, :], axis=-1)
 
     def vjp_input(F, grad, point):
-        terms = F.upper_triangle(F.cumprod(F.fill_diagonal_of(point, 1.0), -1))
-        return F.sum_dim(terms * F.unsqueeze(grad, -1), (-2,), False)
+        return _cumprod_forth(F, grad, point)
+
+    def jvp_input(F, tangent, point):
+        return F.cumprod_back(tangent, point)
 
     def vjp_point(F, grad, input, point):
-        # row k of the matrix leaves out element k; its own derivative is that of a cumulative product again
-        weights = F.upper_triangle(F.unsqueeze(grad, -1) * F.unsqueeze(input, -2))
-        return F.sum_off_diagonal(F.cumprod_back(weights, F.fill_diagonal_of(point, 1.0)))
+        return _cumprod_bend(F, grad, input, point)
+
+    def jvp_point(F, tangent, input, point):
+        return _cumprod_bend(F, tangent, input, point)
 
     def samples(make):
         yield (make(2, 3), make(2, 3)), {}
 
 
-@operator(module=None, exact=True, linear=True)
+@operator(module=None, exact=True, linear=True, batching="leading")
 class upper_triangle:
     """The last two dimensions with zeros below the diagonal."""
 
@@ -133,10 +156,6 @@ class upper_triangle:
 
     def samples(make):
         yield (make(2, 3, 3),), {}
-
-
-def _typed(input, dtype):
-    return input if dtype is None or input.dtype is dtype else input.to(dtype)
 
 
 def _in_place(kernel, name: str):
@@ -153,17 +172,13 @@ def _in_place(kernel, name: str):
     return form
 
 
-def _asked(result, dtype):
-    return result if dtype is None or result.dtype is dtype else result.to(dtype)
-
-
 @composite(method=True, inplace=_in_place(cumsum_kernel, "cumsum_"))
 def cumsum(input, dim: int, *, dtype=None, out=None, axis=None):
     """The sum of the elements up to each, along `dim`.
 
     input: [*S]; integers and bools are summed as int64. Returns [*S].
     """
-    return _asked(cumsum_kernel(_typed(input, dtype), dim if axis is None else axis, out=out), dtype)
+    return typed(cumsum_kernel(typed(input, dtype), dim if axis is None else axis, out=out), dtype)
 
 
 @composite(method=True, inplace=_in_place(cumprod_kernel, "cumprod_"))
@@ -172,7 +187,7 @@ def cumprod(input, dim: int, *, dtype=None, out=None, axis=None):
 
     input: [*S]; integers and bools are multiplied as int64. Returns [*S].
     """
-    return _asked(cumprod_kernel(_typed(input, dtype), dim if axis is None else axis, out=out), dtype)
+    return typed(cumprod_kernel(typed(input, dtype), dim if axis is None else axis, out=out), dtype)
 
 
 # --- logarithms of sums ----------------------------------------------------------------------------------------------
@@ -197,8 +212,7 @@ def _log_sums(xp, input: np.ndarray, dim: int, backwards: bool = False) -> np.nd
 
 
 def _mixed(xp, input, inside, outside, dim: int, backwards: bool):
-    """exp(outside) * cumsum(input * exp(inside)): parts of either sign summed apart, by logarithms; "
-    "nothing overflows."""
+    """exp(outside) * cumsum(input * exp(inside)): parts of either sign summed apart, by logarithms; nothing overflows."""
     if input.dtype.kind == "c":
         return xp.exp(_log_sums(xp, xp.log(input) + inside, dim, backwards) + outside)
     above = _log_sums(xp, xp.log(xp.where(input > 0, input, 0)) + inside, dim, backwards)
@@ -214,8 +228,7 @@ class logcumsumexp:
     Raises: RuntimeError for integers.
     """
 
-    def canonical(input, dim):
-        return along(input, dim)
+    canonical = along
 
     def forward(xp, input: Array, dim: int):
         require_kind("logcumsumexp_out_cpu", input, "fc")
@@ -224,10 +237,13 @@ class logcumsumexp:
     def vjp_input(F, grad, input, result, dim):
         return F.logcumsumexp_back(grad, input, result, dim)
 
+    def jvp_input(F, tangent, input, result, dim):
+        return F.logcumsumexp_forth(tangent, input, result, dim)
+
     samples = _samples
 
 
-@operator(module=None)
+@operator(module=None, batching="shift")
 class logcumsumexp_back:
     """Gradient of `logcumsumexp`: exp(x) times the sum from each element on of grad * exp(-result)."""
 
@@ -243,8 +259,19 @@ class logcumsumexp_back:
     def vjp_output(F, grad, input, point, output, dim):
         return -input * F.logcumsumexp_forth(grad, point, output, dim)
 
+    def jvp_input(F, tangent, point, output, dim):
+        return F.logcumsumexp_back(tangent, point, output, dim)
 
-@operator(module=None)
+    def jvp_point(F, tangent, input, point, output, dim):
+        return tangent * F.logcumsumexp_back(input, point, output, dim)
+
+    def jvp_output(F, tangent, input, point, output, dim):
+        return -F.logcumsumexp_back(input * tangent, point, output, dim)
+
+    samples = _three_samples
+
+
+@operator(module=None, batching="shift")
 class logcumsumexp_forth:
     """What `logcumsumexp_back` is transposed to: exp(-result) times the sum up to each element of input * exp(x)."""
 
@@ -259,6 +286,17 @@ class logcumsumexp_forth:
 
     def vjp_output(F, grad, input, point, output, dim):
         return -grad * F.logcumsumexp_forth(input, point, output, dim)
+
+    def jvp_input(F, tangent, point, output, dim):
+        return F.logcumsumexp_forth(tangent, point, output, dim)
+
+    def jvp_point(F, tangent, input, point, output, dim):
+        return F.logcumsumexp_forth(input * tangent, point, output, dim)
+
+    def jvp_output(F, tangent, input, point, output, dim):
+        return -tangent * F.logcumsumexp_forth(input, point, output, dim)
+
+    samples = _three_samples
 
 
 # --- extremes --------------------------------------------------------------------------------------------------------
@@ -279,47 +317,30 @@ def _running(xp, name: str, ufunc, input: np.ndarray, dim: int):
     return values, xp.maximum.accumulate(places, axis=dim)
 
 
-def _distinct(make):
-    yield (make.distinct(3, 4), 0), {}
-    yield (make.distinct(2, 3), -1), {}
+def _running_extreme(name: str, which: str, ufunc: np.ufunc):
+    """Declare `cummax` or `cummin`."""
+
+    @operator(method=True, name=name, **WITH_INDICES)
+    class function(Listed):
+        __doc__ = f"""The {which} of the elements up to each, along `dim`, and where it is; the gradient follows the indices.
+
+        input: [*S], real. Returns the pair (values, indices).
+        """
+
+        canonical = along
+
+        def forward(xp, input: Array, dim: int):
+            return _running(xp, name, ufunc, input, dim)
+
+        def samples(make):
+            yield (make.distinct(3, 4), 0), {}
+            yield (make.distinct(2, 3), -1), {}
+
+    return function
 
 
-@operator(method=True, exact=True, outputs=("values", "indices"), constant=("indices",))
-class cummax:
-    """The largest of the elements up to each, along `dim`, and where it is; the gradient follows the indices.
-
-    input: [*S], real. Returns the pair (values, indices).
-    """
-
-    def canonical(input, dim):
-        return along(input, dim)
-
-    def forward(xp, input: Array, dim: int):
-        return _running(xp, "cummax", xp.maximum, input, dim)
-
-    def vjp_input(F, grad, indices, input_shape, dim):
-        return F.place_along(grad, indices, input_shape, dim, True)
-
-    samples = _distinct
-
-
-@operator(method=True, exact=True, outputs=("values", "indices"), constant=("indices",))
-class cummin:
-    """The smallest of the elements up to each, along `dim`, and where it is; see `cummax`.
-
-    input: [*S], real. Returns the pair (values, indices).
-    """
-
-    def canonical(input, dim):
-        return along(input, dim)
-
-    def forward(xp, input: Array, dim: int):
-        return _running(xp, "cummin", xp.minimum, input, dim)
-
-    def vjp_input(F, grad, indices, input_shape, dim):
-        return F.place_along(grad, indices, input_shape, dim, True)
-
-    samples = _distinct
+cummax = _running_extreme("cummax", "largest", np.maximum)
+cummin = _running_extreme("cummin", "smallest", np.minimum)
 
 
 # --- differences and areas -------------------------------------------------------------------------------------------
@@ -417,8 +438,7 @@ def _grid(input, spacing, dim):
     if isinstance(spacing, (tuple, list)):
         if len(spacing) != len(dims):
             raise RuntimeError(
-                "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal "
-                f"to {len(dims)}, "
+                f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to {len(dims)}, "
                 f"but got a list of length {len(spacing)}"
             )
         return list(zip(dims, spacing, strict=True))
@@ -483,8 +503,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order: int = 1):
             )
         if isinstance(step, Tensor) and (step.ndim != 1 or step.numel() != input.size(d)):
             raise RuntimeError(
-                "torch.gradient expected each element of the spacing list to be a 1-d tensor with as many "
-                "elements as the "
+                "torch.gradient expected each element of the spacing list to be a 1-d tensor with as many elements as the "
                 f"dimension: got {list(step.shape)} for dimension {d} of size {input.size(d)}"
             )
     return tuple(_slope(input, d, step, edge_order) for d, step in grid)

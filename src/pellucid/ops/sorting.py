@@ -9,14 +9,13 @@ import math
 
 import numpy as np
 
-from pellucid.autograd.declaration import NARROW
-from pellucid.autograd.operator import Array, composite, operator
-from pellucid.core.dtype import promoted
-from pellucid.core.tensor import Tensor, wrap
+from pellucid.autograd.operator import Array, Index, Promote, composite, operator
+from pellucid.core.tensor import Number, wrap
 from pellucid.kernels import equal_elements
-from pellucid.ops.checks import require_kind
+from pellucid.ops.batches import for_each
+from pellucid.ops.checks import require_kind, scalar_name
 from pellucid.ops.dims import one_dim, require_elements
-from pellucid.ops.selection import taken, with_indices
+from pellucid.ops.selection import WITH_INDICES, Listed, Picked, taken
 
 __all__ = ["argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "searchsorted", "sort", "topk"]
 
@@ -73,8 +72,8 @@ def _distinct(*attributes):
 # --- sort ------------------------------------------------------------------------------------------------------------
 
 
-@operator(module=None, name="sort", node="SortBackward0", **with_indices)
-class sort_kernel:
+@operator(module=None, name="sort", node="SortBackward0", **WITH_INDICES)
+class sort_kernel(Listed):
     """The sorted elements and where they were."""
 
     def canonical(input, dim, descending, stable=True):
@@ -86,9 +85,6 @@ class sort_kernel:
             return input.copy(), xp.zeros((), np.int64)
         indices = (order if stable else unstable_order)(xp, input, dim, descending)
         return taken(input, indices, dim), xp.ascontiguousarray(indices)
-
-    def vjp_input(F, grad, indices, input_shape, dim):
-        return F.place_along(grad, indices, input_shape, dim, True)
 
     samples = _distinct(-1, True)
 
@@ -145,8 +141,8 @@ def _top(xp, input: np.ndarray, k: int, dim: int, largest: bool, in_order: bool)
     return _named(input, places, dim, largest, slice(0, k), rule, always=not in_order)
 
 
-@operator(method=True, **with_indices)
-class topk:
+@operator(method=True, **WITH_INDICES)
+class topk(Listed):
     """The k largest (or smallest) elements along a dimension, in order (unless `sorted` is False), and where they are.
 
     input: [*S], real. Returns the pair (values, indices), [*S] with size k along `dim`.
@@ -173,9 +169,6 @@ class topk:
         indices = _top(xp, input, k, dim, largest, sorted)
         return taken(input, indices, dim), indices
 
-    def vjp_input(F, grad, indices, input_shape, dim):
-        return F.place_along(grad, indices, input_shape, dim, True)
-
     samples = _distinct(2, -1)
 
 
@@ -185,8 +178,8 @@ def _picked(xp, input: np.ndarray, indices: np.ndarray, dim: int, keepdim: bool)
     return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
 
 
-@operator(method=True, **with_indices)
-class kthvalue:
+@operator(method=True, **WITH_INDICES)
+class kthvalue(Picked):
     """The k-th smallest element along a dimension, counted from 1, and where it is.
 
     input: [*S], real. Returns the pair (values, indices), S without `dim` (or with size one).
@@ -210,9 +203,6 @@ class kthvalue:
         indices = _named(input, order(xp, input, dim, False), dim, False, slice(k - 1, k), rule)
         return _picked(xp, input, indices, dim, keepdim)
 
-    def vjp_input(F, grad, indices, input_shape, dim, keepdim):
-        return F.place_along(grad, indices, input_shape, dim, keepdim)
-
     samples = _distinct(2, 0)
 
 
@@ -232,80 +222,50 @@ def _middle(xp, input: np.ndarray, dim: int, ignore_nan: bool) -> np.ndarray:
     return taken(ranks, place, dim)
 
 
-def _median(xp, name: str, input: np.ndarray, dim: int, keepdim: bool, ignore_nan: bool):
-    require_elements(name, input, (dim,) if input.ndim else ())
-    require_kind(f"{name}_cpu", input, "fi")
-    if not input.ndim:
-        return input.copy(), xp.zeros((), np.int64)
-    return _picked(xp, input, _middle(xp, input, dim, ignore_nan), dim, keepdim)
+def _declare_median(name: str, node: str, what: str, ignore_nan: bool):
+    """Declare the lower median along a dimension, with its index, and that of all elements."""
+
+    @operator(module=None, name=name, node=f"{node}Backward1", **WITH_INDICES)
+    class along(Picked):
+        __doc__ = f"The lower median along a dimension {what}, and where it is."
+
+        def forward(xp, input: Array, dim: int, keepdim: bool):
+            require_elements(name, input, (dim,) if input.ndim else ())
+            require_kind(f"{name}_cpu", input, "fi")
+            if not input.ndim:
+                return input.copy(), xp.zeros((), np.int64)
+            return _picked(xp, input, _middle(xp, input, dim, ignore_nan), dim, keepdim)
+
+        samples = _distinct(0, False)
+
+    @operator(module=None, exact=True, name=f"{name}_all", node=f"{node}Backward0")
+    class of_all:
+        __doc__ = f"The lower median of all elements {what}; for each place in the first `lead` dimensions by itself."
+
+        def forward(xp, input: Array, lead: int = 0):
+            require_kind(f"{name}_cpu", input, "fi")
+            if not input.size:
+                lowest = xp.nan if input.dtype.kind == "f" else xp.iinfo(input.dtype).min
+                return xp.full(input.shape[:lead], lowest, input.dtype)
+            rows = input.reshape(*input.shape[:lead], -1)
+            return taken(rows, _middle(xp, rows, lead, ignore_nan), lead)[..., 0]
+
+        def vjp_input(F, grad, input, result, lead):
+            return F.spread_ties(grad, input, result, tuple(range(lead, input.ndim)), False)
+
+        def jvp_input(F, tangent, input, result, lead):
+            return F.gather_ties(tangent, input, result, tuple(range(lead, input.ndim)), False)
+
+        def batch(F, input, lead):
+            return getattr(F, f"{name}_all")(input, lead + 1)
+
+        samples = _distinct()
+
+    return along, of_all
 
 
-@operator(module=None, name="median", node="MedianBackward1", **with_indices)
-class median_dim:
-    """The lower median along a dimension, and where it is."""
-
-    def canonical(input, dim, keepdim):
-        return one_dim(dim, input.ndim), bool(keepdim)
-
-    def forward(xp, input: Array, dim: int, keepdim: bool):
-        return _median(xp, "median", input, dim, keepdim, False)
-
-    def vjp_input(F, grad, indices, input_shape, dim, keepdim):
-        return F.place_along(grad, indices, input_shape, dim, keepdim)
-
-    samples = _distinct(0, False)
-
-
-@operator(module=None, name="nanmedian", node="NanmedianBackward1", **with_indices)
-class nanmedian_dim:
-    """The lower median along a dimension of what is not NaN, and where it is."""
-
-    def canonical(input, dim, keepdim):
-        return one_dim(dim, input.ndim), bool(keepdim)
-
-    def forward(xp, input: Array, dim: int, keepdim: bool):
-        return _median(xp, "nanmedian", input, dim, keepdim, True)
-
-    def vjp_input(F, grad, indices, input_shape, dim, keepdim):
-        return F.place_along(grad, indices, input_shape, dim, keepdim)
-
-    samples = _distinct(0, False)
-
-
-def _overall(xp, name: str, input: np.ndarray, ignore_nan: bool):
-    require_kind(f"{name}_cpu", input, "fi")
-    if not input.size:
-        if input.dtype.kind == "f":
-            return xp.asarray(xp.nan, input.dtype)
-        return xp.asarray(xp.iinfo(input.dtype).min if input.dtype.kind == "i" else 0, input.dtype)
-    flat = input.reshape(-1)
-    return taken(flat, _middle(xp, flat, 0, ignore_nan), 0)[0]
-
-
-@operator(module=None, exact=True, node="MedianBackward0")
-class median_all:
-    """The lower median of all elements."""
-
-    def forward(xp, input: Array):
-        return _overall(xp, "median", input, False)
-
-    def vjp_input(F, grad, input, result):
-        return F.spread_ties(grad, input, result, tuple(range(input.ndim)), False)
-
-    samples = _distinct()
-
-
-@operator(module=None, exact=True, node="NanmedianBackward0")
-class nanmedian_all:
-    """The lower median of all elements that are not NaN."""
-
-    def forward(xp, input: Array):
-        return _overall(xp, "nanmedian", input, True)
-
-    def vjp_input(F, grad, input, result):
-        return F.spread_ties(grad, input, result, tuple(range(input.ndim)), False)
-
-    samples = _distinct()
+median_dim, median_all = _declare_median("median", "Median", "(a NaN if there is one)", False)
+nanmedian_dim, nanmedian_all = _declare_median("nanmedian", "Nanmedian", "that are not NaN", True)
 
 
 @composite(method=True)
@@ -337,15 +297,12 @@ def _most_frequent(xp, input: np.ndarray, dim: int) -> np.ndarray:
     return taken(ranks, xp.expand_dims(last, dim), dim)
 
 
-@operator(method=True, **with_indices)
-class mode:
+@operator(method=True, **WITH_INDICES)
+class mode(Picked):
     """The most frequent element along a dimension (the smallest of several), and where it is last.
 
     input: [*S], real. Returns the pair (values, indices), S without `dim` (or with size one).
     """
-
-    def canonical(input, dim: int = -1, keepdim: bool = False):
-        return one_dim(dim, input.ndim), bool(keepdim)
 
     def forward(xp, input: Array, dim: int = -1, keepdim: bool = False):
         require_kind("mode_cpu", input, "fib")
@@ -353,9 +310,6 @@ class mode:
             return input.copy(), xp.zeros((), np.int64)
         require_elements("mode", input, (dim,))
         return _picked(xp, input, _most_frequent(xp, input, dim), dim, keepdim)
-
-    def vjp_input(F, grad, indices, input_shape, dim, keepdim):
-        return F.place_along(grad, indices, input_shape, dim, keepdim)
 
     samples = _distinct(0)
 
@@ -366,11 +320,38 @@ class mode:
 def _search(rows: np.ndarray, wanted: np.ndarray, side: str) -> np.ndarray:
     """Where values would be inserted into sorted rows: one row for all, or one row for each."""
     if rows.ndim == 1:
-        return np.searchsorted(rows, wanted, side)
+        return np.asarray(np.searchsorted(rows, wanted, side))
     count = math.prod(rows.shape[:-1])
     flat, values = rows.reshape(count, rows.shape[-1]), wanted.reshape(count, wanted.shape[-1])
     found = [np.searchsorted(row, value, side) for row, value in zip(flat, values, strict=True)]
     return np.asarray(found, np.int64).reshape(wanted.shape)
+
+
+@operator(promote=Promote.SAME, numbers=("input",), broadcast=False, module=None, name="searchsorted")
+class search:
+    """The raw form of `searchsorted`."""
+
+    def forward(xp, sorted_sequence: Array, input: Array, sorter: Index | None = None, right: bool = False, kind=np.int64):
+        rows = sorted_sequence
+        if sorter is not None:
+            _check_sorter(sorter, rows)
+            rows = xp.take_along_axis(rows, sorter, -1)
+        _check_search(rows, input)
+        return _search(rows, input, "right" if right else "left").astype(kind)
+
+    def batch(F, size_of_batch, batched, sorted_sequence, input, sorter, right, kind):
+        if batched == {"input"} and sorted_sequence.ndim == 1:
+            return F.searchsorted(sorted_sequence, input, sorter, right, kind)
+        value = wrap(np.asarray(input._array)) if input.__class__ is Number else input
+        rows = for_each(F, sorted_sequence, "sorted_sequence" in batched, size_of_batch)
+        value = for_each(F, value, "input" in batched, size_of_batch)
+        order = None if sorter is None else for_each(F, sorter, "sorter" in batched, size_of_batch)
+        values = F.reshape(value, (size_of_batch, math.prod(value.shape[1:]))) if rows.ndim == 2 else value
+        return F.reshape(F.searchsorted(rows, values, order, right, kind), value.shape)
+
+    def samples(make):
+        yield (np.sort(make(5)), make(2, 3)), {}
+        yield (make(2, 5), make(2, 3), make(2, 5).argsort(-1)), {}
 
 
 def _side(name: str, right: bool, side: str | None) -> str:
@@ -397,46 +378,38 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
         RuntimeError: shapes do not fit, or sides contradict each other.
         NotImplementedError: complex numbers.
     """
-    rows = sorted_sequence._array
-    value = input._array if isinstance(input, Tensor) else np.asarray(input)
-    common = promoted([rows, value] if isinstance(input, Tensor) else [rows], [] if isinstance(input, Tensor) else [input])
-    common = np.dtype(np.float32) if common in NARROW else common  # NumPy does not know where bfloat16's NaN goes
-    rows, value = rows.astype(common, copy=False), value.astype(common, copy=False)
-    if sorter is not None:
-        _check_sorter(sorter, rows)
-        rows = np.take_along_axis(rows, sorter._array, -1)
-    _check_search("searchsorted", rows, value, isinstance(input, Tensor))
-    found = np.asarray(_search(rows, value, _side("searchsorted", right, side)))
-    found = found.astype(np.int32 if out_int32 else np.int64)
-    return wrap(found) if out is None else out.copy_(wrap(found))
+    right = _side("searchsorted", right, side) == "right"
+    return search(sorted_sequence, input, sorter, right, np.dtype(np.int32 if out_int32 else np.int64), out=out)
 
 
-def _check_sorter(sorter, rows: np.ndarray) -> None:
-    if sorter._array.shape != rows.shape:
+def _check_sorter(sorter: np.ndarray, rows: np.ndarray) -> None:
+    if sorter.shape != rows.shape:
         raise RuntimeError(
             "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
             f"{list(rows.shape)} and got sorter tensor {list(sorter.shape)}"
         )
-    if sorter._array.dtype != np.int64:
-        raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
-    if sorter._array.size and (sorter._array.min() < 0 or sorter._array.max() >= rows.shape[-1]):
+    if sorter.dtype != np.int64:
+        raise RuntimeError(
+            f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {scalar_name(sorter)}"
+        )
+    if sorter.size and (sorter.min() < 0 or sorter.max() >= rows.shape[-1]):
         raise RuntimeError("torch.searchsorted(): sorter index out of range")
 
 
-def _check_search(name: str, rows: np.ndarray, value: np.ndarray, is_tensor: bool) -> None:
-    require_kind(f"{name}_out_cpu", rows, "fi")
+def _check_search(rows: np.ndarray, value: np.ndarray) -> None:
+    require_kind("searchsorted_out_cpu", rows, "fi")
     if not rows.ndim:
-        raise RuntimeError(f"torch.{name}(): boundaries tensor should have positive dimension, but got 0 dimension")
-    if rows.ndim > 1 and not is_tensor:
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
+    if rows.ndim > 1 and not value.ndim:
         raise RuntimeError(
-            f"torch.{name}(): input value can be a scalar only when boundaries tensor dimension is 1, but "
-            f"we got boundaries tensor dim({rows.ndim})"
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim({rows.ndim})"
         )
     if rows.ndim > 1 and rows.shape[:-1] != value.shape[:-1]:
         raise RuntimeError(
-            f"torch.{name}(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
-            "boundaries tensor and input value tensor must match, but we got boundaries tensor "
-            f"{list(rows.shape)} and input value tensor {list(value.shape)}"
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
+            f"and input value tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor "
+            f"{list(value.shape)}"
         )
 
 

@@ -60,7 +60,11 @@ def erfc(F, grad, input):
     return grad * (F.exp(-(input * input)) * (-2 / ROOT_PI))
 
 
-@smooth(scipy("erfinv"), -0.9, 0.9, module=both)
+def _erfinv(xp, input: Array):
+    return xp.copysign(scipy_special("erfinv", input), input)  # SciPy forgets the sign of zero
+
+
+@smooth(_erfinv, -0.9, 0.9, module=both)
 def erfinv(F, grad, result):
     """The inverse of the error function, on (-1, 1)."""
     return grad * (F.exp(result * result) * (ROOT_PI / 2))
@@ -85,15 +89,19 @@ def ndtri(F, grad, result):
 
 
 @smooth(scipy("log_ndtr"), **APART)
-def log_ndtr(F, grad, input):
+def log_ndtr(F, grad, input, result):
     """The logarithm of `ndtr`, exact for very negative x."""
-    return grad / (F.erfcx(input * -math.sqrt(0.5)) * math.sqrt(math.pi / 2))
+    return grad * (F.exp(input * input * -0.5 - result) * (1 / ROOT_2PI))
 
 
 # --- gamma function --------------------------------------------------------------------------------------------------
 
 
-@smooth(scipy("gammaln"), 0.3, 3.0)
+def _lgamma(xp, input: Array):
+    return xp.where(xp.isinf(input), xp.inf, scipy_special("gammaln", input)).astype(input.dtype)
+
+
+@smooth(_lgamma, 0.3, 3.0)
 def lgamma(F, grad, input):
     """Logarithm of the absolute value of the gamma function. Real numbers only."""
     return grad * F.digamma(input)
@@ -126,7 +134,8 @@ class polygamma_of:
             sine = xp.sin(math.pi * input)
             return xp.where(input < 0.5, math.pi**2 / (sine * sine) - value, value).astype(input.dtype)
         factor = (1 if order % 2 else -1) * math.gamma(order + 1)
-        return input.dtype.type(factor) * scipy_special("zeta", xp.full_like(input, order + 1), input)
+        value = factor * scipy_special("zeta", xp.full_like(input, order + 1), input)
+        return xp.where(input == xp.inf, xp.nan, value).astype(input.dtype)
 
     def vjp_input(F, grad, input, order):
         return grad * F.polygamma_of(input, order + 1)
@@ -253,7 +262,7 @@ def _times_log(name: str, purpose: str, log: np.ufunc, shift: int, **names):
             return F.where((input == 0) & (other <= -shift), 0, grad * log_of(F, other + shift))
 
         def vjp_other(F, grad, input, other):
-            return F.where((input == 0) & ~F.isnan(other), 0, grad * input / (other + shift))
+            return grad * input / (other + shift)
 
         samples = binary(low=0.3, high=2.0)
 
@@ -285,17 +294,25 @@ def i0e(F, grad, input, result):
     return grad * (F.i1e(input) - F.sgn(input) * result)
 
 
+def _not_tiny(F, input, kind):
+    """Where a number is neither tiny nor NaN, and the numbers with what is not replaced by something to divide by."""
+    tiny = float(np.finfo(kind).eps)
+    large = F.abs(input) > tiny
+    return large, F.where(large, input, tiny)
+
+
 @smooth(scipy("i1"), 0.2, 2.0, **APART)
-def i1(F, grad, input, result):
+def i1(F, grad, input, input_dtype, result):
     """Modified Bessel function of the first kind, order one."""
-    return grad * F.where(input == 0, 0.5, F.i0(input) - result / F.where(input == 0, 1.0, input))
+    large, safe = _not_tiny(F, input, input_dtype)
+    return grad * F.where(large, F.i0(safe) - result / safe, 0.5)
 
 
 @smooth(scipy("i1e"), 0.2, 2.0, **APART)
-def i1e(F, grad, input, result):
+def i1e(F, grad, input, input_dtype, result):
     """`i1` scaled by exp(-|x|)."""
-    slope = F.i0e(input) - result * (F.sgn(input) + 1 / F.where(input == 0, 1.0, input))
-    return grad * F.where(input == 0, 0.5, slope)
+    large, safe = _not_tiny(F, input, input_dtype)
+    return grad * F.where(large, F.i0e(safe) - result * (F.sgn(safe) + 1 / safe), 0.5)
 
 
 @operator(promote=Promote.FLOAT, numbers=True, module="special")
@@ -306,7 +323,7 @@ class zeta:
     """
 
     def forward(xp, input: Array, other: Array):
-        return scipy_special("zeta", input, other)
+        return xp.where(other == xp.inf, xp.nan, scipy_special("zeta", input, other)).astype(other.dtype)
 
     def vjp_input(F, grad):
         raise NotImplementedError("the derivative for 'zeta: self' is not implemented.")

@@ -10,6 +10,7 @@ from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as F
 from pellucid.autograd.samples import reduction
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.checks import every_value
 from pellucid.ops.dims import all_dims, keyword_names, one_dim
 from pellucid.ops.reductions import added
 
@@ -36,69 +37,70 @@ def variance(xp, input: np.ndarray, dim: tuple, correction: float, keepdim: bool
     return xp.true_divide(added(xp, square, dim, keepdim), square.dtype.type(degrees(input.shape, dim, correction)))
 
 
-def per_element(factor: float) -> float:
-    """2 / factor, infinite for zero."""
-    return 2.0 / factor if factor else math.inf
-
-
-def spread_samples(make):
-    for args, _ in reduction()(make):
-        if args[0].ndim:
-            yield (args[0], args[1], 1, args[2]), {}
-
-
-@operator(module=None, name="var", holomorphic=False, node="VarBackward0")
-class var_kernel:
-    """The variance over dimensions."""
+class _Spread:
+    """What variance and standard deviation share."""
 
     def canonical(input, dim, correction, keepdim):
         return all_dims(dim, input.ndim), correction, bool(keepdim)
+
+    def samples(make):
+        for args, _ in reduction()(make):
+            if args[0].ndim:
+                yield (args[0], args[1], 1, args[2]), {}
+
+
+def _scaled_distance(F, input, shape: tuple, dim: tuple, correction: float):
+    """The derivative of a variance by each element: 2 / degrees times its distance from the mean."""
+    count = degrees(shape, dim, correction)
+    return (input - F.mean_dim(input, dim, True)) * (2.0 / count if count else math.inf)
+
+
+def _change(F, tangent, input, shape: tuple, dim: tuple, correction: float, keepdim: bool):
+    """How a variance changes with its elements (of complex ones the real part)."""
+    return F.sum_dim(F.conj(_scaled_distance(F, input, shape, dim, correction)) * tangent, dim, keepdim)
+
+
+def _root_slope(F, grad, root):
+    """From the derivative of a variance to that of its root, or back; 0 where the root is."""
+    return F.where(root == 0, 0, grad / (root * 2))
+
+
+@operator(module=None, name="var", holomorphic=False, node="VarBackward0")
+class var_kernel(_Spread):
+    """The variance over dimensions."""
 
     def forward(xp, input: Array, dim: tuple, correction: float, keepdim: bool):
         return variance(xp, input, dim, correction, keepdim)
 
     def vjp_input(F, grad, input, input_shape, dim, correction, keepdim):
-        distance = input - F.mean_dim(input, dim, True)
-        scaled = grad * per_element(degrees(input_shape, dim, correction))
-        return F.expand_reduced(scaled, input_shape, dim, keepdim) * distance
+        return _joint(F, grad, None, input, input_shape, dim, correction, keepdim)
 
-    samples = spread_samples
+    def jvp_input(F, tangent, input, input_shape, dim, correction, keepdim):
+        return _change(F, tangent, input, input_shape, dim, correction, keepdim)
 
 
 @operator(module=None, name="std", holomorphic=False, node="StdBackward0")
-class std_kernel:
+class std_kernel(_Spread):
     """The standard deviation over dimensions."""
-
-    def canonical(input, dim, correction, keepdim):
-        return all_dims(dim, input.ndim), correction, bool(keepdim)
 
     def forward(xp, input: Array, dim: tuple, correction: float, keepdim: bool):
         return xp.sqrt(variance(xp, input, dim, correction, keepdim))
 
     def vjp_input(F, grad, input, input_shape, result, dim, correction, keepdim):
-        slope = F.where(result == 0, 0, grad / (result * 2))
-        distance = input - F.mean_dim(input, dim, True)
-        scaled = slope * per_element(degrees(input_shape, dim, correction))
-        return F.expand_reduced(scaled, input_shape, dim, keepdim) * distance
+        return _joint(F, _root_slope(F, grad, result), None, input, input_shape, dim, correction, keepdim)
 
-    samples = spread_samples
+    def jvp_input(F, tangent, input, input_shape, result, dim, correction, keepdim):
+        return _root_slope(F, _change(F, tangent, input, input_shape, dim, correction, keepdim), result)
 
 
-def _mean_part(F, grad, input_shape, dim, keepdim):
-    """The gradient of a mean."""
-    return F.expand_reduced(grad / math.prod([input_shape[d] for d in dim]), input_shape, dim, keepdim)
-
-
-def _joint(F, spread, mean_grad, input, input_shape, dim, correction, keepdim):
+def _joint(F, spread, mean, input, shape, dim, correction, keepdim):
     """The gradient of the pair (variance, mean), either of which may have none."""
-    total = None
+    parts = []
     if spread is not None:
-        scaled = F.expand_reduced(spread * per_element(degrees(input_shape, dim, correction)), input_shape, dim, keepdim)
-        total = scaled * (input - F.mean_dim(input, dim, True))
-    if mean_grad is None:
-        return total
-    along = _mean_part(F, mean_grad, input_shape, dim, keepdim)
-    return along if total is None else total + along
+        parts.append(F.expand_reduced(spread, shape, dim, keepdim) * _scaled_distance(F, input, shape, dim, correction))
+    if mean is not None:
+        parts.append(F.expand_reduced(mean / math.prod([shape[d] for d in dim]), shape, dim, keepdim))
+    return parts[0] + parts[1] if len(parts) > 1 else parts[0]
 
 
 def _average(xp, input: np.ndarray, dim: tuple, keepdim: bool):
@@ -107,11 +109,8 @@ def _average(xp, input: np.ndarray, dim: tuple, keepdim: bool):
 
 
 @operator(module=None, name="var_mean", holomorphic=False, outputs=("var", "mean"), node="VarMeanBackward0")
-class var_mean_kernel:
+class var_mean_kernel(_Spread):
     """The variance and the mean over dimensions."""
-
-    def canonical(input, dim, correction, keepdim):
-        return all_dims(dim, input.ndim), correction, bool(keepdim)
 
     def forward(xp, input: Array, dim: tuple, correction: float, keepdim: bool):
         return variance(xp, input, dim, correction, keepdim), _average(xp, input, dim, keepdim)
@@ -119,24 +118,25 @@ class var_mean_kernel:
     def vjp_input(F, grad, input, input_shape, dim, correction, keepdim):
         return _joint(F, grad[0], grad[1], input, input_shape, dim, correction, keepdim)
 
-    samples = spread_samples
+    def jvp(F, tangents, input, input_shape, dim, correction, keepdim):
+        change = _change(F, tangents[0], input, input_shape, dim, correction, keepdim)
+        return change, F.mean_dim(tangents[0], dim, keepdim)
 
 
 @operator(module=None, name="std_mean", holomorphic=False, outputs=("std", "mean"), node="StdMeanBackward0")
-class std_mean_kernel:
+class std_mean_kernel(_Spread):
     """The standard deviation and the mean over dimensions."""
-
-    def canonical(input, dim, correction, keepdim):
-        return all_dims(dim, input.ndim), correction, bool(keepdim)
 
     def forward(xp, input: Array, dim: tuple, correction: float, keepdim: bool):
         return xp.sqrt(variance(xp, input, dim, correction, keepdim)), _average(xp, input, dim, keepdim)
 
     def vjp_input(F, grad, input, input_shape, std, dim, correction, keepdim):
-        slope = None if grad[0] is None else F.where(std == 0, 0, grad[0] / (std * 2))
+        slope = None if grad[0] is None else _root_slope(F, grad[0], std)
         return _joint(F, slope, grad[1], input, input_shape, dim, correction, keepdim)
 
-    samples = spread_samples
+    def jvp(F, tangents, input, input_shape, std, dim, correction, keepdim):
+        change = _change(F, tangents[0], input, input_shape, dim, correction, keepdim)
+        return _root_slope(F, change, std), F.mean_dim(tangents[0], dim, keepdim)
 
 
 def _spread_arguments(dim, unbiased, correction):
@@ -201,28 +201,22 @@ def _check_quantile(name: str, input, q, interpolation: str):
         if q.ndim > 1:
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor: it has {q.ndim} dimensions")
         if q.dtype is not input.dtype:
-            raise RuntimeError(
-                f"{name}() q tensor must be same dtype as the input tensor: got {q.dtype} and "
-                f"{input.dtype}"
-            )
+            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor: got {q.dtype} and {input.dtype}")
     elif not 0 <= q <= 1:
         raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
     if interpolation not in INTERPOLATIONS:
         raise RuntimeError(
-            f"{name}() interpolation must be one of {', '.join(INTERPOLATIONS[:-1])} or nearest, but got "
-            f"{interpolation}"
+            f"{name}() interpolation must be one of {', '.join(INTERPOLATIONS[:-1])} or nearest, but got {interpolation}"
         )
 
 
 def _ranks(ordered, q, ignore_nan: bool):
-    """The places, in general between two elements, of the quantiles in rows sorted along the last "
-    "dimension: [*B, Q]."""
-    array = ordered._array
-    nans = np.isnan(array).sum(axis=-1, keepdims=True)
-    last = np.full(nans.shape, array.shape[-1] - 1, array.dtype)
+    """The places, in general between two elements, of the quantiles in rows sorted along the last dimension: [*B, Q]."""
+    last = ordered.size(-1) - 1
+    nans = F.sum_dim(F.isnan(ordered), (-1,), True)
     if ignore_nan:
-        return q * wrap(np.maximum(last - nans, 0).astype(array.dtype))
-    return wrap(last).where(wrap(nans > 0), q * wrap(last)) if nans.any() else q * wrap(last)
+        return q * (last - nans).clamp(0).to(q.dtype)
+    return (q * last).where(nans == 0, float(last))
 
 
 def _quantile(name: str, input, q, dim, keepdim: bool, interpolation: str, ignore_nan: bool, out):
@@ -235,9 +229,7 @@ def _quantile(name: str, input, q, dim, keepdim: bool, interpolation: str, ignor
     several = isinstance(q, Tensor) and q.ndim > 0
     points = q.reshape(-1) if isinstance(q, Tensor) else wrap(np.asarray([q], input._array.dtype))
     ranks = _ranks(ordered, points, ignore_nan)
-    if interpolation in ("lower", "higher", "nearest"):
-        ranks = {"lower": ranks.floor, "higher": ranks.ceil, "nearest": ranks.round}[interpolation]()
-    found = _between(ordered, ranks, interpolation == "midpoint")
+    found = _between(ordered, ranks, interpolation)
     kept = [1 if place in (None, d) else size for d, size in enumerate(input.shape)]
     if not keepdim:
         kept = [] if place is None else [size for d, size in enumerate(input.shape) if d != place]
@@ -245,15 +237,15 @@ def _quantile(name: str, input, q, dim, keepdim: bool, interpolation: str, ignor
     return result if out is None else out.copy_(result)
 
 
-def _between(ordered, ranks, midpoint: bool):
+def _between(ordered, ranks, interpolation: str):
     """The elements at the given places along the last dimension, interpolated."""
-    places = ranks._array
-    below = np.floor(places)
-    found = F.take_along(ordered, wrap(below.astype(np.int64)), ordered.ndim - 1, True)
-    if not midpoint and not ranks.requires_grad and (places == below).all():
-        return found
-    above = F.take_along(ordered, wrap(np.ceil(places).astype(np.int64)), ordered.ndim - 1, True)
-    return found.lerp(above, wrap(np.full_like(places, 0.5)) if midpoint else ranks - wrap(below))
+    places, dim = ranks.detach(), ordered.ndim - 1
+    if interpolation not in ("linear", "midpoint"):
+        places = {"lower": places.floor, "higher": places.ceil, "nearest": places.round}[interpolation]()
+        return F.take_along(ordered, places.long(), dim, True)
+    below, above = places.floor(), places.ceil()
+    weight = 0.5 if interpolation == "midpoint" else ranks - below
+    return F.take_along(ordered, below.long(), dim, True).lerp(F.take_along(ordered, above.long(), dim, True), weight)
 
 
 @composite(method=True)
@@ -284,8 +276,7 @@ def nanquantile(input, q, dim: int | None = None, keepdim: bool = False, *, inte
 def _observations(name: str, input):
     if input.ndim > 2:
         raise RuntimeError(
-            f"{name}: expected input to have two or fewer dimensions but got an input with {input.ndim} "
-            "dimensions"
+            f"{name}: expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
         )
     if input._array.dtype.kind == "b":
         raise RuntimeError(f"{name}: bool dtype is not supported for input")
@@ -296,20 +287,17 @@ def _weights(name: str, weights, count: int, floating: bool) -> None:
     """Check one kind of weights of the observations."""
     if weights.ndim > 1:
         raise RuntimeError(
-            f"cov: expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} "
-            "dimensions"
+            f"cov: expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions"
         )
     if (weights._array.dtype.kind == "f") != floating:
-        raise RuntimeError(
-            f"cov: expected {name} to have {'floating point' if floating else 'integral'} dtype but got "
-            f"{weights.dtype}"
-        )
+        kind = "floating point" if floating else "integral"
+        raise RuntimeError(f"cov: expected {name} to have {kind} dtype but got {weights.dtype}")
     if weights.numel() != count:
         raise RuntimeError(
             f"cov: expected {name} to have the same numel as there are observations in the input but got "
             f"{weights.numel()} != {count}"
         )
-    if (weights._array < 0).any():
+    if (every_value(weights) < 0).any():
         raise RuntimeError(f"cov: {name} cannot be negative")
 
 
@@ -334,7 +322,7 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None):
             _weights(name, given, count, floating)
             weights = given if weights is None else weights * given
     total = count if weights is None else weights.sum()
-    if weights is not None and count and not total._array:
+    if weights is not None and count and not every_value(total).all():
         raise RuntimeError("cov: weights sum to zero, can't be normalized")
     weighted = rows if weights is None else rows * weights
     centre = weighted.sum(1) / total

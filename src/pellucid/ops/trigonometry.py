@@ -98,10 +98,11 @@ def asinh(F, grad, input):
 
 
 @smooth(np.arccosh, 1.2, 3.0, alias=["arccosh"])
-def acosh(F, grad, input):
+def acosh(F, grad, input, input_dtype):
     """Inverse hyperbolic cosine; NaN below 1."""
-    # two roots, not one of x^2 - 1: the branch is right for complex numbers, and large numbers do not overflow
-    return grad * F.rsqrt(input - 1) * F.rsqrt(input + 1)
+    if input_dtype.kind != "c":
+        return grad * F.rsqrt(input * input - 1)
+    return grad * F.rsqrt(input - 1) * F.rsqrt(input + 1)  # two roots, so that the branch is right
 
 
 @smooth(np.arctanh, -0.9, 0.9, alias=["arctanh"])
@@ -125,10 +126,12 @@ class atan2:
         return xp.arctan2(input, other)
 
     def vjp_input(F, grad, input, other):
-        return F.where((input == 0) & (other == 0), 0, grad * other / (input * input + other * other))
+        square = input * input + other * other
+        return F.where(square == 0, 0, grad * other / square)
 
     def vjp_other(F, grad, input, other):
-        return F.where((input == 0) & (other == 0), 0, -grad * input / (input * input + other * other))
+        square = input * input + other * other
+        return F.where(square == 0, 0, -grad * input / square)
 
     samples = binary(low=0.3, high=2.0)
 
@@ -162,8 +165,8 @@ def _sinc(xp, input: Array):
 def sinc(F, grad, input):
     """sin(pi x) / (pi x), and 1 at 0."""
     angle = input * math.pi
-    slope = grad * ((angle * F.cos(angle) - F.sin(angle)) / angle / input)
-    return F.where(input == 0, 0, slope)
+    square = input * angle
+    return F.where(square == 0, 0, grad * ((angle * F.cos(angle) - F.sin(angle)) / square))
 
 
 arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2

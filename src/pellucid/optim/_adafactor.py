@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, ClassVar
 
 import numpy as np
 
 from pellucid.core.tensor import wrap
-from pellucid.optim.elementwise import WIDE, ElementwiseOptimizer, check_single, lerp, missing_state, number
+from pellucid.optim.elementwise import WIDE, ElementwiseOptimizer, check_single, lerp, number
+from pellucid.optim.kinds import missing_state
 
 __all__ = ["Adafactor"]
 
@@ -38,8 +38,6 @@ class Adafactor(ElementwiseOptimizer):
         ValueError: an option out of its range.
         RuntimeError: (in `step`) a complex parameter.
     """
-
-    _later_options: ClassVar[dict[str, Any]] = {"foreach": None}
 
     def __init__(
         self,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import numpy as np
 
 from pellucid.optim.elementwise import ElementwiseOptimizer, add_scaled, check_options, penalised
@@ -34,13 +32,6 @@ class Adadelta(ElementwiseOptimizer):
     Raises:
         ValueError: an option out of its range.
     """
-
-    _later_options: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
 
     def __init__(
         self,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import numpy as np
 
 from pellucid.core.tensor import wrap
@@ -42,13 +40,6 @@ class Adagrad(ElementwiseOptimizer):
     Raises:
         ValueError: an option out of its range.
     """
-
-    _later_options: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "fused": None,
-    }
 
     def __init__(
         self,

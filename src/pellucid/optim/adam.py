@@ -11,9 +11,8 @@ from pellucid.optim.elementwise import (
     ElementwiseOptimizer,
     add_scaled,
     check_options,
-    decay_weights,
+    decayed,
     lerp,
-    penalised,
     root_of_correction,
 )
 
@@ -44,15 +43,7 @@ class Adam(ElementwiseOptimizer):
         ValueError: an option out of its range.
     """
 
-    _later_options: ClassVar[dict[str, Any]] = {
-        "amsgrad": False,
-        "maximize": False,
-        "foreach": None,
-        "capturable": False,
-        "differentiable": False,
-        "fused": None,
-        "decoupled_weight_decay": False,
-    }
+    _later_options: ClassVar[dict[str, Any]] = {"amsgrad": False, "decoupled_weight_decay": False}
 
     def __init__(
         self,
@@ -104,12 +95,7 @@ class Adam(ElementwiseOptimizer):
     def _update(o, constants, param, grad, slots, work, spare):
         step_size, eps = constants
         exp_avg, exp_avg_sq = slots[:2]
-        if o.decoupled_weight_decay:
-            decay_weights(o, param)
-            if o.maximize:
-                grad = np.negative(grad, out=spare)
-        else:
-            grad = penalised(o, param, grad, spare)
+        grad = decayed(o, param, grad, spare)
         update_moments(o.betas, grad, exp_avg, exp_avg_sq, work)
         if o.amsgrad:
             exp_avg_sq = np.maximum(slots[2], exp_avg_sq, out=slots[2])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import numpy as np
 
 from pellucid.optim.elementwise import ElementwiseOptimizer, add_scaled, check_options, lerp, penalised
@@ -32,13 +30,6 @@ class Adamax(ElementwiseOptimizer):
     Raises:
         ValueError: an option out of its range.
     """
-
-    _later_options: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
 
     def __init__(
         self,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import numpy as np
 
 from pellucid.optim.elementwise import ElementwiseOptimizer, add_scaled, check_options, number, penalised
@@ -35,13 +33,6 @@ class ASGD(ElementwiseOptimizer):
     Raises:
         ValueError: an option out of its range.
     """
-
-    _later_options: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
 
     _own_dtype = ("step", "eta", "mu")
 

@@ -21,6 +21,7 @@ import numpy as np
 from pellucid.core.dtype import get_default_dtype
 from pellucid.core.quiet import quiet
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.optim.kinds import SWITCHES, check_options_known, check_state_names, missing_state
 from pellucid.optim.optimizer import Optimizer, evaluate
 
 __all__ = [
@@ -30,7 +31,7 @@ __all__ = [
     "check_options",
     "check_range",
     "check_single",
-    "decay_weights",
+    "decayed",
     "lerp",
     "number",
     "penalised",
@@ -59,7 +60,7 @@ class ElementwiseOptimizer(Optimizer):
     A subclass gives `_update`, and where it needs them `_slots`, `_scalars` and `_constants`.
     """
 
-    # options that states saved by old versions lack, and their values there
+    # options, besides the switches, that states saved by old versions lack, and their values there
     _later_options: ClassVar[dict[str, Any]] = {}
     _starts_late = False  # whether a slot may begin after the first step, when its option is switched on
 
@@ -220,17 +221,23 @@ class ElementwiseOptimizer(Optimizer):
         super().__setstate__(state)
         self._forget()
         for group in self.param_groups:
-            for name, value in self._later_options.items():
+            for name, value in self._optional().items():
                 group.setdefault(name, value)
 
-    def _check_kind(self, saved_groups: list[dict]) -> None:
-        for index, group in enumerate(saved_groups):
-            missing = [name for name in self.defaults if name not in group and name not in self._later_options]
-            if missing:
-                raise ValueError(
-                    f"loaded state dict is not that of {type(self).__name__}: its parameter group {index} has no "
-                    f"{', '.join(map(repr, missing))}; it has {', '.join(sorted(map(repr, group)))}"
-                )
+    def _optional(self) -> dict[str, Any]:
+        """The options that a saved group may lack, and their values there."""
+        later = SWITCHES | self._later_options
+        return {name: later[name] for name in self.defaults if name in later}
+
+    def _check_kind(self, saved_groups: list[dict], saved_states: dict) -> None:
+        check_options_known(self, saved_groups, optional=self._optional())
+        if self._starts_late:
+            return
+        for saved in saved_groups:
+            group = self._optional() | saved
+            needed = {**self._slots(group), **self._scalars(group)}
+            for number in saved["params"]:
+                check_state_names(self, number, saved_states.get(number, {}), needed)
 
 
 # --- options ---------------------------------------------------------------------------------------------------------
@@ -325,14 +332,6 @@ def _first_and_rest(params: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         (rest if param in seen else first).append(param)
         seen.add(param)
     return first, rest
-
-
-def missing_state(optimizer: Optimizer, name: str, state: dict) -> KeyError:
-    """The error about state that a changed option or another optimizer's state leaves missing."""
-    return KeyError(
-        f"{name}: a parameter's state has {sorted(map(str, state))}, and {type(optimizer).__name__} with these options "
-        f"needs {name!r} too. Was an option switched on after the first step, or another optimizer's state loaded?"
-    )
 
 
 def filled(array: np.ndarray, value: float) -> np.ndarray:
@@ -457,10 +456,16 @@ def penalised(o: SimpleNamespace, param, grad, spare):
     return np.subtract(spare, grad, out=spare) if o.maximize else np.add(spare, grad, out=spare)
 
 
-def decay_weights(o: SimpleNamespace, param) -> None:
-    """Weight decay apart from the gradient: param shrinks by the share lr * weight_decay."""
+def decayed(o: SimpleNamespace, param, grad, spare):
+    """The gradient as from `penalised`, for rules that know decoupled_weight_decay.
+
+    With it the parameter shrinks instead, by the share lr * weight_decay.
+    """
+    if not o.decoupled_weight_decay:
+        return penalised(o, param, grad, spare)
     if o.weight_decay != 0:
         param *= 1 - o.lr * o.weight_decay
+    return np.negative(grad, out=spare) if o.maximize else grad
 
 
 def lerp(start, end, weight: float, work) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from pellucid.core.quiet import quiet
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.optim.elementwise import check_gradient, check_options, number
+from pellucid.optim.kinds import check_options_known
 from pellucid.optim.line_search import Point, strong_wolfe
 from pellucid.optim.optimizer import Optimizer, evaluate
 
@@ -64,6 +65,9 @@ class LBFGS(Optimizer):
                 "LBFGS doesn't support per-parameter options (parameter groups): "
                 f"expected one group, got {len(self.param_groups)}"
             )
+
+    def _check_kind(self, saved_groups, saved_states):
+        check_options_known(self, saved_groups)
 
     def step(self, closure: Callable):
         """Run up to max_iter iterations.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pellucid.optim.adam import update_moments
-from pellucid.optim.elementwise import ElementwiseOptimizer, add_scaled, check_options, decay_weights, penalised
+from pellucid.optim.elementwise import ElementwiseOptimizer, add_scaled, check_options, decayed
 
 __all__ = ["NAdam"]
 
@@ -37,14 +37,7 @@ class NAdam(ElementwiseOptimizer):
         ValueError: an option out of its range.
     """
 
-    _later_options: ClassVar[dict[str, Any]] = {
-        "maximize": False,
-        "foreach": None,
-        "capturable": False,
-        "differentiable": False,
-        "decoupled_weight_decay": False,
-    }
-
+    _later_options: ClassVar[dict[str, Any]] = {"decoupled_weight_decay": False}
     _own_dtype = ("step", "mu_product")
 
     def __init__(
@@ -97,12 +90,7 @@ class NAdam(ElementwiseOptimizer):
     def _update(o, constants, param, grad, slots, work, spare):
         correction, of_grad, of_mean = constants
         exp_avg, exp_avg_sq = slots
-        if o.decoupled_weight_decay:
-            decay_weights(o, param)
-            if o.maximize:
-                grad = np.negative(grad, out=spare)
-        else:
-            grad = penalised(o, param, grad, spare)
+        grad = decayed(o, param, grad, spare)
         update_moments(o.betas, grad, exp_avg, exp_avg_sq, work)
         np.divide(exp_avg_sq, correction, out=work)
         np.sqrt(work, out=work)

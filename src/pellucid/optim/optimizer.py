@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import chain
@@ -18,6 +17,7 @@ import numpy as np
 
 from pellucid.autograd.grad_mode import enable_grad
 from pellucid.autograd.hooks import Hooks, RemovableHandle
+from pellucid.core.callers import warn_caller
 from pellucid.core.tensor import Tensor, wrap
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
@@ -176,11 +176,10 @@ class Optimizer:
             if default is required and name not in param_group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
         if len(set(params)) != len(params):
-            warnings.warn(
+            warn_caller(
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error. "
                 f"It has {len(params)} entries and {len(set(params))} different tensors: a tensor that stands there "
-                "twice is updated twice a step.",
-                stacklevel=3,
+                "twice is updated twice a step."
             )
         self._check_other_groups(params, names)
         param_group["params"] = params
@@ -326,7 +325,7 @@ class Optimizer:
             state_dict = state_dict if replaced is None else replaced
         saved_groups = copy.deepcopy(state_dict["param_groups"])
         self._check_sizes(saved_groups)
-        self._check_kind(saved_groups)
+        self._check_kind(saved_groups, state_dict["state"])
         params = chain.from_iterable(group["params"] for group in self.param_groups)
         by_number = dict(zip(chain.from_iterable(group["params"] for group in saved_groups), params, strict=True))
         state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
@@ -354,7 +353,7 @@ class Optimizer:
                     f"group {number} has {len(mine['params'])} parameters, the loaded one {len(saved['params'])}"
                 )
 
-    def _check_kind(self, saved_groups: list[dict]) -> None:
+    def _check_kind(self, saved_groups: list[dict], saved_states: dict) -> None:
         """Refuse the state of another kind of optimizer; a subclass that knows its options overrides this."""
 
 

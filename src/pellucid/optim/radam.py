@@ -11,8 +11,7 @@ from pellucid.optim.elementwise import (
     ElementwiseOptimizer,
     add_scaled,
     check_options,
-    decay_weights,
-    penalised,
+    decayed,
     root_of_correction,
 )
 
@@ -46,13 +45,7 @@ class RAdam(ElementwiseOptimizer):
         ValueError: an option out of its range.
     """
 
-    _later_options: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "decoupled_weight_decay": False,
-        "capturable": False,
-    }
+    _later_options: ClassVar[dict[str, Any]] = {"decoupled_weight_decay": False}
 
     def __init__(
         self,
@@ -100,12 +93,7 @@ class RAdam(ElementwiseOptimizer):
     @staticmethod
     def _update(o, constants, param, grad, slots, work, spare):
         (rate, adaptive), (exp_avg, exp_avg_sq) = constants, slots
-        if o.decoupled_weight_decay:
-            decay_weights(o, param)
-            if o.maximize:
-                grad = np.negative(grad, out=spare)
-        else:
-            grad = penalised(o, param, grad, spare)
+        grad = decayed(o, param, grad, spare)
         update_moments(o.betas, grad, exp_avg, exp_avg_sq, work)
         move = exp_avg
         if adaptive:

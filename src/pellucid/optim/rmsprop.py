@@ -36,14 +36,7 @@ class RMSprop(ElementwiseOptimizer):
         ValueError: an option out of its range.
     """
 
-    _later_options: ClassVar[dict[str, Any]] = {
-        "momentum": 0,
-        "centered": False,
-        "capturable": False,
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-    }
+    _later_options: ClassVar[dict[str, Any]] = {"momentum": 0, "centered": False}
 
     def __init__(
         self,

@@ -34,13 +34,7 @@ class SGD(ElementwiseOptimizer):
         ValueError: an option out of its range.
     """
 
-    _later_options: ClassVar[dict[str, Any]] = {
-        "nesterov": False,
-        "maximize": False,
-        "foreach": None,
-        "differentiable": False,
-        "fused": None,
-    }
+    _later_options: ClassVar[dict[str, Any]] = {"nesterov": False}
     _starts_late = True
 
     def __init__(

@@ -1,6 +1,6 @@
 // The chain rule on the graph: the paths from one value to another, the product along each, and their sum.
 
-const MOST_PATHS = 20, MOST_STEPS = 20000, MOST_FACTORS = 8, MOST_CHOICES = 200;
+const MOST_PATHS = 20, MOST_STEPS = 20000, MOST_FACTORS = 8, MOST_ENTRIES = 6, MOST_CHOICES = 200, FEW_WITHOUT_NUMBERS = 12;
 
 // Gives {count, paths: [{edges, factors, product}], total}: count is a BigInt; factors, product and total are matrices
 // (lists of rows), null where a local derivative is not known.
@@ -78,7 +78,7 @@ function timesMatrix(a, b) {
 
 function matrixText(matrix) {
   if (matrix.length === 1 && matrix[0].length === 1) return numberText(matrix[0][0]);
-  if (matrix.length * matrix[0].length > 16) return say("matrix", { rows: matrix.length, columns: matrix[0].length });
+  if (matrix.length * matrix[0].length > MOST_ENTRIES) return say("matrix", { rows: matrix.length, columns: matrix[0].length });
   return `[${matrix.map((row) => valueText(row, 16)).join(", ")}]`;
 }
 
@@ -91,7 +91,7 @@ function prepareChain() {
   const named = inPath.filter((node) => node.outputs[0].name || node.kind === "leaf");
   const offered = (inPath.length <= MOST_CHOICES ? inPath : named).slice(0, MOST_CHOICES);
   const results = offered.filter((node) => node.kind === "operation"), leaves = offered.filter((node) => node.kind === "leaf");
-  if (!results.length || !leaves.length || blocks[0].count > 2000) return;
+  if (!results.length || !leaves.length || !(data.learning || blocks[0].count <= FEW_WITHOUT_NUMBERS)) return;
   const root = graph.roots.map(([node]) => node).find((node) => nodes[node].outputs[0]?.requires_grad);
   chainChoice.of = root ?? results[results.length - 1].id;
   chainChoice.by = leaves[0].id;

@@ -7,6 +7,7 @@ from functools import cached_property
 from pellucid.graph.page.blocks import Block, blocks_of
 from pellucid.graph.page.labels import (
     Label,
+    bad_gradient,
     block_label,
     constants,
     edge_label,
@@ -71,6 +72,11 @@ class Content:
         """The nodes that were asked about."""
         return {node for node, _ in self.graph.roots}
 
+    @cached_property
+    def _bad(self) -> set[int]:
+        """The nodes whose gradients have NaN or infinities."""
+        return {node.id for node in self.graph.nodes if bad_gradient(node)}
+
     def kind(self, thing: Block | int) -> str:
         """How a closed box looks: "leaf", "input", "operation", "plain" (needs no gradient), "root", "failed", "module"."""
         if isinstance(thing, Block):
@@ -102,7 +108,8 @@ class Content:
 
     def _make_label(self, thing: Block | int) -> Label:
         if isinstance(thing, Block):
-            return block_label(self.graph, thing, self._path_around(thing))
+            bad = not self._bad.isdisjoint(thing.operations()) if self._bad else False
+            return block_label(self.graph, thing, self._path_around(thing), bad)
         if thing >= len(self.graph.nodes):
             return Label(number_text(self.constants[thing - len(self.graph.nodes)][2]), "")
         node = self.graph.nodes[thing]
@@ -114,14 +121,17 @@ class Content:
         return label
 
     def _shorten_name(self, number: int, label: Label) -> None:
-        """Of a parameter, leave out the path of the module it is drawn in; a nameless input goes by its operand's name."""
+        """Of a parameter, leave out the path of the module it is drawn in; a nameless input goes by its number, as
+        in formulas, or by its operand's name."""
         output = self.graph.nodes[number].outputs[0]
         block = self._block_of_leaf.get(number)
         path = "" if block is None else self._path_of(block)
         if path and output.name.startswith(f"{path}."):
             label.name = shortened(output.name.removeprefix(f"{path}."))
         uses = self._uses.get(number, [])
-        if not output.name and len(uses) == 1 and uses[0]:
+        if not output.name and self.learning:
+            label.name, label.what = f"#{number}", ""
+        elif not output.name and len(uses) == 1 and uses[0]:
             label.what = shortened(uses[0])
 
     @cached_property

@@ -47,7 +47,7 @@ function nodeRows(node) {
     ["needs gradient", output ? say(node.outputs.some((each) => each.requires_grad) ? "yes" : "no") : null],
     ["inplace", node.inplace ? say("yes") : null],
     ["phase", node.phase === "backward" ? say("phase.backward") : null],
-    ["one of", foldText(node)],
+    ["alike", foldText(node)],
   ];
 }
 
@@ -64,7 +64,7 @@ function blockRows(block) {
     ["flops", counted.length ? countText(counted.reduce((sum, node) => sum + node.flops, 0)) : say("unknown")],
     ["bytes saved", savedText(operations)],
     ["gradient", bad.length ? h("ul", {}, ...bad.slice(0, 8).map((node) => h("li", {}, thingLink(node, titleOf(node))))) : null, "bad"],
-    ["one of", foldText(block)],
+    ["alike", foldText(block)],
   ];
 }
 
@@ -74,9 +74,12 @@ function siteBlock(site) {
 }
 
 function thingLink(thing, text) {
-  const button = h("button", { type: "button", class: "link" }, text);
-  button.addEventListener("click", () => select(thing, { reveal: true }));
-  return button;
+  const link = h("a", { class: "link", href: `#${thing.isBlock ? "block" : "node"}-${thing.id}` }, text);
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    select(thing, { reveal: true });
+  });
+  return link;
 }
 
 function operandList(node) {

@@ -146,7 +146,7 @@ function boxElement(item) {
   if (thing.isBlock) element.append(signElement(16, at - 5, true));
   for (const [style, text] of rows) {
     at += ROW_LINE;
-    element.append(svg("text", { class: `row ${style}`, x: width / 2, y: at, "text-anchor": "middle" }, text));
+    element.append(svg("text", { class: `row ${style}`, x: width / 2, y: at, "text-anchor": "middle" }, style === "grad" ? "" : text));
   }
   element.addEventListener("click", () => clickBox(thing));
   return element;

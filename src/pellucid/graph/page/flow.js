@@ -63,6 +63,6 @@ function timesDerivative(gradient, { kind, values }) {
 }
 
 // A flat list in the shape of a tensor, as text.
-function gradientText(gradient) {
-  return gradient.length === 1 ? numberText(gradient[0]) : valueText(gradient);
+function gradientText(gradient, most = 4) {
+  return gradient.length === 1 ? numberText(gradient[0]) : valueText(gradient, most);
 }

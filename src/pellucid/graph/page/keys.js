@@ -52,17 +52,17 @@ function leaveSelected() {
 
 const isFrame = (block) => state.scene.boxes.some((box, n) => box.opened && state.scene.things[n] === block);
 
-// To the nearest box in a direction; up and down along the edges if there are any.
+// To the nearest box in a direction; upwards to the first operand, downwards to the nearest user, if there are any.
 function walk(dx, dy) {
   const from = itemOf(state.selected);
   if (!from) {
     selectFirst();
     return;
   }
-  const joined = dy ? joinedBoxes(from.number, dy) : null;
+  const joined = dy ? joinedBoxes(from.number, dy) : [];
   let best = null, least = Infinity;
   for (const item of [...picture.items.boxes, ...picture.items.frames]) {
-    if (item.thing === state.selected || (joined?.size && !joined.has(item.number))) continue;
+    if (item.thing === state.selected || (joined.length && !joined.includes(item.number))) continue;
     const far = distance(from, item, dx, dy);
     if (far < least) [best, least] = [item, far];
   }
@@ -70,12 +70,11 @@ function walk(dx, dy) {
 }
 
 function joinedBoxes(number, dy) {
-  const found = new Set();
-  for (const { source, target } of state.scene.arrows) {
-    if (dy > 0 && source === number) found.add(target);
-    if (dy < 0 && target === number) found.add(source);
-  }
-  return found;
+  const found = state.scene.arrows.filter(({ source, target }) => (dy > 0 ? source : target) === number);
+  if (dy > 0) return found.map((arrow) => arrow.target);
+  const first = found.reduce((least, arrow) => Math.min(least, arrow.port), Infinity);
+  const operands = found.filter((arrow) => arrow.port === first), computed = operands.filter((arrow) => arrow.track === "gradient");
+  return (computed.length ? computed : operands).map((arrow) => arrow.source);
 }
 
 // How far an item is in a direction; infinite if it is not in that direction.

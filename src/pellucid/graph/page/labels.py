@@ -13,7 +13,19 @@ from pellucid.graph.page.blocks import Block
 from pellucid.graph.page.texts import say
 from pellucid.graph.snapshot import Derivative, Edge, Graph, Node, Output
 
-__all__ = ["GRAD_CHARACTERS", "Label", "block_label", "constants", "edge_label", "edge_size", "node_label", "shortened", "size_of", "value_text"]
+__all__ = [
+    "GRAD_CHARACTERS",
+    "Label",
+    "bad_gradient",
+    "block_label",
+    "constants",
+    "edge_label",
+    "edge_size",
+    "node_label",
+    "number_text",
+    "shortened",
+    "size_of",
+]
 
 LONGEST = 34  # characters of a title or a row
 LONGEST_FORMULA = 22
@@ -21,8 +33,7 @@ TITLE_LINE, ROW_LINE = 18.0, 15.0
 SIDE, ABOVE = 12.0, 11.0  # padding of a box: at each side, above and below together
 SIGN = 16.0  # for the mark that a box can be opened
 STACK = 6.0  # for the edges of folded boxes behind one another
-GRAD_WIDTH = "grad -0.0000"  # room for the number that the replay writes
-GRAD_CHARACTERS = 16  # the same on an edge
+GRAD_CHARACTERS = 16  # room on an edge for the number that the replay writes
 NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
 OPERANDS = ("input", "other", "exponent")  # attributes that are operands, given as Python numbers
 SIGNS = {
@@ -49,7 +60,7 @@ def size_of(label: Label, opens: bool = False, stacked: bool = False) -> tuple[f
     """Height and width of a box."""
     title = " ".join(text for text in (label.name, label.what) if text)
     widths = [text_width(title, FONT) + (SIGN if opens else 0)]
-    widths += [text_width(text if style != "grad" or text else GRAD_WIDTH, NOTE_FONT) for style, text in label.rows]
+    widths += [text_width(text, NOTE_FONT) for _, text in label.rows]
     extra = STACK if stacked else 0.0
     return ABOVE + TITLE_LINE + ROW_LINE * len(label.rows) + extra, max(widths) + 2 * SIDE + extra
 
@@ -77,9 +88,17 @@ def node_label(graph: Graph, node: Node, into: Sequence[Edge], learning: bool) -
         if output.value is not None:
             label.rows.append(("value", shortened(say("value", value=value_text(output.value)))))
         if output.requires_grad:
-            label.rows.append(("grad", ""))
+            label.rows.append(("grad", _room_for_gradient(output)))
     bad = bad_gradient(node)
     return label if not bad else Label(label.name, label.what, [*label.rows, ("bad", bad)])
+
+
+def _room_for_gradient(output: Output) -> str:
+    """A text as wide as the gradient that the replay will write there."""
+    items = 1
+    for length in output.shape or ():
+        items *= length
+    return say("grad", value="-0.0000" if items == 1 else value_text([-0.123] * min(items, 3)))
 
 
 def _title(graph: Graph, node: Node, into: Sequence[Edge], learning: bool) -> tuple[str, str]:
@@ -149,11 +168,14 @@ def bad_gradient(node: Node) -> str:
     found = [output.gradient for output in node.outputs if output.gradient is not None]
     nan, inf = sum(gradient.nan for gradient in found), sum(gradient.inf for gradient in found)
     counts = [say("nan", n=nan)] * bool(nan) + [say("inf", n=inf)] * bool(inf)
-    return say("grad", value=", ".join(counts)) if counts else ""
+    return say("bad gradient", counts=", ".join(counts)) if counts else ""
 
 
-def block_label(graph: Graph, block: Block, parent_path: str) -> Label:
-    """What stands on a closed block. parent_path: the path of the module that it is in."""
+def block_label(graph: Graph, block: Block, parent_path: str, bad: bool) -> Label:
+    """What stands on a closed block.
+
+    parent_path: the path of the module that it is in. bad: whether gradients in it have NaN or infinities.
+    """
     members = block.items if block.kind == "fold" else [block]
     first = members[0] if members else block
     name, what = _block_title(graph, block, first, parent_path)
@@ -165,10 +187,9 @@ def block_label(graph: Graph, block: Block, parent_path: str) -> Label:
             row = call.output
         label.rows.append(("type", shortened(row)))
     facts = _block_facts(graph, [member for member in members if isinstance(member, Block)], block)
-    label.rows.append(("facts", facts))
-    bad = sum(1 for number in block.operations() if bad_gradient(graph.nodes[number]))
+    label.rows += [("facts", facts)] if facts else []
     if bad:
-        label.rows.append(("bad", "NaN, Inf"))
+        label.rows.append(("bad", say("bad inside")))
     if block.call is not None and not graph.calls[block.call].finished:
         label.rows.append(("bad", say("stopped")))
     return label
@@ -179,7 +200,9 @@ def _block_title(graph: Graph, block: Block, first: Block | int, parent_path: st
         return say("times", n=len(block.items)), _member_title(graph, first)
     if block.kind == "part":
         return say("part", first=f"{block.first:,}", last=f"{block.last:,}"), ""
-    call = graph.calls[block.call or 0]
+    if block.call is None:
+        return "", ""
+    call = graph.calls[block.call]
     name = call.path.removeprefix(f"{parent_path}.") if parent_path else call.path
     if call.number:
         name = f"{name} {say('call', n=call.number + 1)}"
@@ -199,7 +222,7 @@ def _block_facts(graph: Graph, members: list[Block], block: Block) -> str:
     calls = [member.call for member in members if member.call is not None]
     parameters = sum(graph.calls[call].parameters for call in calls)
     facts = [say("parameters", n=parameters)] if parameters else []
-    if block.count != 1 or not facts:
+    if block.count != 1:
         facts.append(say("operations", n=block.count) if block.count else say("empty"))
     return ", ".join(facts)
 

@@ -1,6 +1,6 @@
 // Where boxes and arrows go: the layered layout of ../layout.py, number for number.
 
-const ORDER_SWEEPS = 8, PLACE_SWEEPS = 16, LEAF_PULL = 0.05, LANE = 10, LANE_GAP = 6, STEEPEST = 0.1, WIDEST_GAP = 90;
+const ORDER_SWEEPS = 8, PLACE_SWEEPS = 16, LEAF_PULL = 0.05, LANE = 10, LANE_GAP = 6, STIFF = 8, STEEPEST = 0.1, WIDEST_GAP = 90;
 
 // sizes: [length, width] of each box. edges: {source, target, leave, enter}. first, last: boxes alone in their layers.
 // Gives places [{start, length, middle, width}], and lanes: for each edge the spans {start, end, middle} it passes.
@@ -27,8 +27,8 @@ function layOut(sizes, edges, layerGap, boxGap, first, last) {
   return { places, lanes, length: starts[end] + lengths[end], width: right - left };
 }
 
-function newVertex(width, layer, gap) {
-  return { width, layer, gap, before: [], after: [], middle: 0, pull: LEAF_PULL };
+function newVertex(width, layer, gap, lane = false) {
+  return { width, layer, gap, lane, before: [], after: [], middle: 0, pull: LEAF_PULL };
 }
 
 function layerNumbers(count, edges, first, last) {
@@ -67,7 +67,7 @@ function splitEdge(vertices, edge) {
   const first = vertices[edge.source].layer, last = vertices[edge.target].layer, lanes = [];
   for (let layer = first + 1; layer < last; layer++) {
     lanes.push(vertices.length);
-    vertices.push(newVertex(LANE, layer, LANE_GAP));
+    vertices.push(newVertex(LANE, layer, LANE_GAP, true));
   }
   const chain = [edge.source, ...lanes, edge.target];
   for (let k = 0; k + 1 < chain.length; k++) {
@@ -174,7 +174,7 @@ function wantedMiddle(vertices, n, forward, both) {
   if (!near.length) return v.middle;
   let total = 0, weights = 0;
   for (const { other, shift } of near) {
-    const weight = Math.min(v.pull, vertices[other].pull);
+    const weight = Math.min(v.pull, vertices[other].pull) * (v.lane && vertices[other].lane ? STIFF : 1);
     total += weight * (vertices[other].middle + shift);
     weights += weight;
   }

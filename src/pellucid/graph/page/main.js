@@ -93,7 +93,8 @@ function openAll(open) {
 }
 
 function fitAll(legibly) {
-  fitView(state.scene.layout.width, state.scene.layout.length, legibly);
+  const boxes = picture.items.boxes, first = boxes.reduce((best, item) => (item.y < best.y ? item : best), boxes[0]);
+  fitView(state.scene.layout.width, state.scene.layout.length, legibly, first);
 }
 
 // How an element looks by what is selected, which path is shown, and where the replay is.
@@ -122,7 +123,7 @@ function showCounts() {
   if (cuts) parts.push(say("cuts", { n: cuts }));
   parts.push(graph.freed ? say("freed") : say("saved", { size: bytesText(graph.saved_bytes ?? 0) }));
   if (graph.dropped) parts.push(say("dropped", { n: graph.dropped }));
-  $("counts").textContent = parts.join(" · ");
+  $("counts").textContent = $("counts").title = parts.join(" · ");
 }
 
 function showLegend() {
@@ -218,4 +219,6 @@ function start() {
 
 start();
 // For programs that hold the page: what is in it, and a way to steer it.
-window.pellucid = { data, nodes, blocks, state, replay, view, select, findThings, setStep, openAll, toggleBlock, sceneOf };
+window.pellucid = {
+  data, nodes, blocks, state, replay, view, select, findThings, setStep, openAll, toggleBlock, sceneOf, chainOf, gradientAt,
+};

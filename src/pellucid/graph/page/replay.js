@@ -86,7 +86,7 @@ function pause() {
 
 function showPlaying(playing) {
   const words = say(playing ? "replay.pause" : "replay.play"), button = $("play");
-  button.textContent = playing ? "⏸" : "▶";
+  button.classList.toggle("playing", playing);
   button.title = words;
   button.setAttribute("aria-label", words);
 }
@@ -106,7 +106,8 @@ function captionOf(step) {
 function forwardCaption(thing) {
   const value = thing.isBlock ? null : thing.outputs[0]?.value ?? null, what = titleOf(thing);
   if (value === null) return say("replay.computes", { what });
-  return say("replay.computes.value", { what, name: nameOf(thing), value: valueText(value) });
+  const key = what.includes(" = ") ? "replay.computes.formula" : "replay.computes.value";
+  return say(key, { what, name: nameOf(thing), value: valueText(value) });
 }
 
 function seedCaption() {
@@ -191,13 +192,13 @@ function targetOf(number) {
 }
 
 // The row of a box in which its gradient stands.
-function dressGradient({ thing }, element, phase) {
+function dressGradient({ thing, width }, element, phase) {
   const row = element.querySelector(".row.grad");
   if (!row || thing.isBlock) return;
   const passed = ["seed", "backward", "all"].includes(phase), gradient = passed && replay.flow ? gradientAt(thing) : null;
   const measured = phase === "all" ? thing.outputs[0]?.gradient : null;
-  if (gradient) row.textContent = say("grad", { value: gradientText(gradient) });
-  else row.textContent = measured ? say("gradient norm", { norm: numberText(measured.norm) }) : "";
+  if (gradient) row.textContent = cutTo(say("grad", { value: gradientText(gradient, 3) }), width);
+  else row.textContent = measured ? cutTo(say("gradient norm", { norm: numberText(measured.norm) }), width) : "";
   element.classList.toggle("has-grad", Boolean(gradient));
 }
 
@@ -210,7 +211,13 @@ function dressLabel(item, element, phase, isIn) {
   const back = replay.given.has(target) && part;
   row.classList.toggle("back", Boolean(back));
   const name = nameOf(nodes[edge.source], edge.output);
-  row.textContent = back ? say("grad", { value: gradientText(part) })
-    : value !== null && isIn(target) && phase !== "start" ? say("carries", { name, value: valueText(value, 2) }) : "";
-  if (row.textContent.length > data.grad_characters) row.textContent = `${row.textContent.slice(0, data.grad_characters - 1)}…`;
+  const text = back ? say("grad", { value: gradientText(part, 3) })
+    : value !== null && isIn(target) && phase !== "start" ? say("carries", { name, value: valueText(value, 3) }) : "";
+  row.textContent = cutTo(text, item.width + 8);
+}
+
+// A text that fits into a box of a width.
+function cutTo(text, width) {
+  const most = Math.floor((width - 16) / (CHARACTER * NOTE_FONT));
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }

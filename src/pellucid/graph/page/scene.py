@@ -9,6 +9,7 @@ from pellucid.graph.draw import FONT, text_width
 from pellucid.graph.layout_nested import Arrow, Box, Nested, lay_out_nested
 from pellucid.graph.page.blocks import FEW_BOXES, Block
 from pellucid.graph.page.content import FEW_OPERATIONS, Content
+from pellucid.graph.page.texts import say
 from pellucid.graph.snapshot import Graph
 
 __all__ = ["Scene", "opened_at_first", "opened_to", "scene_of"]
@@ -67,9 +68,13 @@ class Scene:
     layout: Nested | None = None
 
 
-def scene_of(content: Content, opened: Collection[int], direction: str = "down") -> Scene:
-    """Boxes and arrows, and where they go."""
-    return _Making(content, set(opened), direction == "right").scene()
+def scene_of(content: Content, opened: Collection[int], direction: str = "down", most: int | None = None) -> Scene:
+    """Boxes and arrows, and where they go; ValueError for more than `most` boxes, leaves not counted."""
+    making = _Making(content, set(opened), direction == "right")
+    drawn = sum(not box.source for box in making.made.boxes)
+    if most is not None and drawn > most:
+        raise ValueError(say("too many", n=drawn, most=most))
+    return making.scene()
 
 
 class _Making:
@@ -78,9 +83,9 @@ class _Making:
         self.made = Scene()
         self.shown: dict[int, int] = {}  # node -> the box that it is or is in
         self.order: dict[int, int] = {}  # operation -> its place, that of the first of the equal ones it is drawn as
+        self._enter(content.blocks[0], None)
 
     def scene(self) -> Scene:
-        self._enter(self.content.blocks[0], None)
         self._connect()
         made = self.made
         copies = self.content.operations > FEW_OPERATIONS

@@ -38,10 +38,7 @@ def static_svg(graph: Graph, expand: int | str | None = None, direction: str = "
         opened = opened_at_first(graph, content.blocks)
     else:
         opened = opened_to(content.blocks, None if expand == "all" else int(expand))
-    scene = scene_of(content, opened, direction)
-    drawn = sum(not box.source for box in scene.boxes)
-    if drawn > MOST_BOXES:
-        raise ValueError(say("too many", n=drawn, most=MOST_BOXES))
+    scene = scene_of(content, opened, direction, MOST_BOXES)
     return _Drawing(content, scene, direction == "down").text()
 
 

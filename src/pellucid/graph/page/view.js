@@ -2,7 +2,7 @@
 
 const $ = (id) => document.getElementById(id);
 const canvas = $("canvas"), embedded = document.documentElement.classList.contains("embedded");
-const LEAST_ZOOM = 0.02, MOST_ZOOM = 4, MARGIN = 24, LEGIBLE = 0.7, LARGEST_AT_FIRST = 1.25;
+const LEAST_ZOOM = 0.002, MOST_ZOOM = 4, MARGIN = 24, LEGIBLE = 0.6, LARGEST_AT_FIRST = 1.25;
 const view = { x: 0, y: 0, k: 1, onChange: () => {} };
 
 function moveView(dx, dy) {
@@ -27,12 +27,13 @@ const seen = () => ({
   right: (canvas.clientWidth - view.x) / view.k, bottom: (canvas.clientHeight - view.y) / view.k,
 });
 
-// Shows all of a picture. legibly: not smaller than one can read; then its beginning.
-function fitView(width, height, legibly) {
+// Shows all of a picture. legibly: not smaller than one can read; then its beginning, the box `first`.
+function fitView(width, height, legibly, first) {
   const room = Math.min((canvas.clientWidth - 2 * MARGIN) / width, (canvas.clientHeight - 2 * MARGIN) / height);
   const k = Math.max(Math.min(room, LARGEST_AT_FIRST), legibly ? LEGIBLE : LEAST_ZOOM);
-  const x = (canvas.clientWidth - width * k) / 2, y = (canvas.clientHeight - height * k) / 2;
-  setView(legibly ? Math.max(x, MARGIN) : x, Math.max(y, MARGIN), k);
+  const fits = width * k <= canvas.clientWidth, middle = fits || !first ? width / 2 : first.x + first.width / 2;
+  const y = Math.max((canvas.clientHeight - height * k) / 2, MARGIN);
+  setView(canvas.clientWidth / 2 - middle * k, y, k);
 }
 
 // Moves the picture so that a rectangle is in the middle, large enough to read.

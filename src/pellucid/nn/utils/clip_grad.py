@@ -12,6 +12,7 @@ from pellucid.autograd.grad_mode import no_grad
 from pellucid.core.dtype import get_default_dtype
 from pellucid.core.quiet import quiet
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.nn.utils.naming import parameter_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,20 +36,19 @@ def get_total_norm(
     Raises:
         RuntimeError: the norm is not finite though it must be; the text names the tensors at fault.
     """
-    arrays = [tensor._array for tensor in _as_list(tensors)]
+    tensors = _as_list(tensors)
+    total = _total_norm([tensor._array for tensor in tensors], float(norm_type))
+    if error_if_nonfinite:
+        _check_finite(total, float(norm_type), tensors, tensors)
+    return wrap(total)
+
+
+def _total_norm(arrays: list[np.ndarray], p: float) -> np.ndarray:
     if not arrays:
-        return wrap(np.zeros((), get_default_dtype().numpy))
-    p = float(norm_type)
+        return np.zeros((), get_default_dtype().numpy)
     with quiet():
         norms = [_norm(array, p) for array in arrays]
-        total = np.asarray(_norm(np.stack(norms), p))
-    if error_if_nonfinite and not np.isfinite(total):
-        raise RuntimeError(
-            f"The total norm of order {p} for gradients from `parameters` is non-finite, so it cannot be clipped: "
-            f"{_at_fault(arrays)}. To disable this error and scale the gradients by the non-finite norm anyway, set "
-            "`error_if_nonfinite=False`"
-        )
-    return wrap(total)
+        return np.asarray(_norm(np.stack(norms), p))
 
 
 def _norm(array: np.ndarray, p: float) -> np.ndarray:
@@ -59,11 +59,31 @@ def _norm(array: np.ndarray, p: float) -> np.ndarray:
     return norm.astype(array.dtype) if narrow else norm
 
 
-def _at_fault(arrays: list[np.ndarray]) -> str:
-    """Which tensors hold infinite or undefined numbers."""
-    infinite = [i for i, array in enumerate(arrays) if not np.isfinite(array.astype(np.float64)).all()]
-    found = [f"number {i} of shape {arrays[i].shape}" for i in infinite]
-    return "not finite are the gradients " + ", ".join(found) if found else "the sum overflows"
+def _check_finite(total: np.ndarray, p: float, grads: list[Tensor], owners: list[Tensor]) -> None:
+    """RuntimeError for a norm that is infinite or undefined; it names the tensors whose gradients are."""
+    if np.isfinite(total):
+        return
+    names = parameter_names()
+    faulty = [
+        _described(number, names.get(id(owner), ""), grad._array.astype(np.float64))
+        for number, (owner, grad) in enumerate(zip(owners, grads, strict=True))
+    ]
+    cause = ", ".join(filter(None, faulty))
+    cause = f"not finite is the gradient of {cause}" if cause else "every gradient is finite, the sum overflows"
+    raise RuntimeError(
+        f"The total norm of order {p} for gradients from `parameters` is non-finite, so it cannot be clipped: {cause}. "
+        "To disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+    )
+
+
+def _described(number: int, name: str, grad: np.ndarray) -> str:
+    """A gradient with its numbers of undefined and infinite elements; empty where there are none."""
+    undefined, infinite = int(np.isnan(grad).sum()), int(np.isinf(grad).sum())
+    if not undefined and not infinite:
+        return ""
+    counts = [f"{undefined} nan"] * bool(undefined) + [f"{infinite} inf"] * bool(infinite)
+    called = f"`{name}`, number {number}" if name else f"number {number}"
+    return f"{called} of shape {grad.shape} ({', '.join(counts)} of {grad.size})"
 
 
 def clip_grads_with_norm_(
@@ -92,13 +112,21 @@ def clip_grad_norm_(
 
     Returns:
         The norm before.
+
+    Raises:
+        RuntimeError: the norm is not finite though it must be; the text names the parameters at fault.
     """
     if isinstance(parameters, types.GeneratorType):
         parameters = list(parameters)
         if not parameters:
             warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
     parameters = _as_list(parameters)
-    total_norm = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite)
+    owners = [parameter for parameter in parameters if parameter.grad is not None]
+    grads = _grads(owners)
+    total = _total_norm([grad._array for grad in grads], float(norm_type))
+    if error_if_nonfinite:
+        _check_finite(total, float(norm_type), grads, owners)
+    total_norm = wrap(total)
     clip_grads_with_norm_(parameters, max_norm, total_norm)
     return total_norm
 

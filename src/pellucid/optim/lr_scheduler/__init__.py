@@ -15,6 +15,7 @@ from pellucid.optim.lr_scheduler.decay import (
     StepLR,
 )
 from pellucid.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from pellucid.optim.lr_scheduler.warmup import WarmupLR, warmup
 
 __all__ = [
     "EPOCH_DEPRECATION_WARNING",
@@ -34,5 +35,7 @@ __all__ = [
     "ReduceLROnPlateau",
     "SequentialLR",
     "StepLR",
+    "WarmupLR",
     "_LRScheduler",
+    "warmup",
 ]

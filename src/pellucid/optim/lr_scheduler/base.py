@@ -5,12 +5,14 @@ Formulas are in `decay.py` and `cycle.py`, schedules made of schedules in `combi
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from pellucid.core.callers import warn_caller
 from pellucid.core.sites import Site
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.optim.lr_scheduler.preview import RatePlot, rates_ahead
 from pellucid.optim.lr_scheduler.resume import Record, copied, rates, set_rate
 from pellucid.optim.optimizer import Optimizer
 
@@ -96,6 +98,46 @@ class LRScheduler:
         """Begin where another schedule ended: at step 0, from the base rates."""
         self._update_lr(0)
 
+    # --- looking ahead -----------------------------------------------------------------------------------------------
+
+    def preview(self, n: int, group: int = 0, metrics: float | Sequence[float] | None = None) -> list[float]:
+        """The rates of the next n steps of the optimizer, beginning with the present one. Nothing is changed.
+
+        Args:
+            n: how many, 1 or more.
+            group: the number of the parameter group.
+            metrics: what a schedule that follows a metric is going to see, one number for all steps or one a step.
+                Without, the metric is taken to improve at every step, so that such a schedule leaves the rate alone.
+
+        Raises:
+            ValueError: n is below 1, fewer metrics than steps, or a schedule that ends before.
+            IndexError: no such group.
+        """
+        return [row[group] for row in rates_ahead(self, n, metrics)]
+
+    def plot(self, n: int, metrics: float | Sequence[float] | None = None) -> RatePlot:
+        """A picture of the rates of the next n steps, of all groups: text when printed, SVG in a notebook.
+
+        Args:
+            n, metrics: as for `preview`.
+
+        Returns:
+            An object whose `svg()` is the text of an SVG file.
+        """
+        return RatePlot(rates_ahead(self, n, metrics), self._step_number())
+
+    def _step_number(self) -> int:
+        """The number of the present step."""
+        return self.last_epoch
+
+    def _advance(self, metrics: float | None) -> None:
+        """Go to the next step as part of another schedule, which has checked that there is a metric if one is needed."""
+        self.step()
+
+    def _needs_metric(self) -> bool:
+        """Whether the next step follows a metric."""
+        return False
+
     # --- rates -------------------------------------------------------------------------------------------------------
 
     def get_last_lr(self) -> list:
@@ -116,7 +158,7 @@ class LRScheduler:
             self._warn_of_order()
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn_caller(EPOCH_DEPRECATION_WARNING)
         try:
             self._update_lr(epoch)
         except BaseException:
@@ -126,12 +168,10 @@ class LRScheduler:
     def _warn_of_order(self) -> None:
         if self.optimizer._opt_called is not False:
             return
-        warnings.warn(
+        warn_caller(
             "Detected call of `lr_scheduler.step()` before `optimizer.step()`. You should call them in the opposite "
             "order: `optimizer.step()` before `lr_scheduler.step()`. Failure to do this will result in skipping the "
-            f"first value of the learning rate schedule. The schedule was stepped first at {Site.here()}",
-            UserWarning,
-            stacklevel=3,
+            f"first value of the learning rate schedule. The schedule was stepped first at {Site.here()}"
         )
 
     def _update_lr(self, epoch: int | None = None) -> None:
@@ -240,11 +280,7 @@ class FormulaScheduler(LRScheduler):
     def get_lr(self) -> list:
         """The rates of step `last_epoch`, one a group; called by `step`. Use `get_last_lr` to look at present rates."""
         if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn_caller("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
         return self._each(self._rate)
 
     def _rate(self, rate: float, base: float, i: int) -> float:

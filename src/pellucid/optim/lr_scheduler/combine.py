@@ -11,11 +11,11 @@ from pellucid.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from pellucid.optim.lr_scheduler.resume import Record, copied, rates, set_rate
 from pellucid.optim.optimizer import Optimizer
 
-__all__ = ["ChainedScheduler", "SequentialLR"]
+__all__ = ["ChainedScheduler", "Composite", "SequentialLR"]
 
 
-class _Composite(LRScheduler):
-    """What both share: the parts, their checks, saving and loading."""
+class Composite(LRScheduler):
+    """What schedules made of others share: the parts, their checks, saving and loading."""
 
     _unsaved = ("optimizer", "_number", "_schedulers")
     _schedulers: list[LRScheduler]
@@ -33,6 +33,12 @@ class _Composite(LRScheduler):
                     f"{type(scheduler).__name__} at index {i} has {scheduler.optimizer}, which is different from "
                     f"{type(optimizer).__name__}."
                 )
+
+    def _check_metric(self, metrics) -> None:
+        if metrics is None and self._needs_metric():
+            raise TypeError(
+                f"step {self.last_epoch + 1} belongs to a ReduceLROnPlateau, which needs a metric: call step(metrics)"
+            )
 
     def _reset_rates(self) -> None:
         for group in self.optimizer.param_groups:
@@ -55,7 +61,7 @@ class _Composite(LRScheduler):
             scheduler.load_state_dict(state)
 
 
-class SequentialLR(_Composite):
+class SequentialLR(Composite):
     """Runs several schedules one after the other, each from its own step 0 and the base rates.
 
     Args:
@@ -100,7 +106,7 @@ class SequentialLR(_Composite):
 
     def _restart(self) -> None:
         self.last_epoch = 0
-        active = self._schedulers[bisect_right(self._milestones, 0)]
+        active, _ = self._at_step(0)
         active._restart()
         self._last_lr = active.get_last_lr()
 
@@ -113,29 +119,30 @@ class SequentialLR(_Composite):
         Raises:
             TypeError: a ReduceLROnPlateau is in charge and gets no metrics.
         """
-        index = bisect_right(self._milestones, self.last_epoch + 1)
-        if metrics is None and isinstance(self._schedulers[index], ReduceLROnPlateau):
-            raise TypeError(
-                f"step {self.last_epoch + 1} belongs to a ReduceLROnPlateau, which needs a metric: call step(metrics)"
-            )
+        self._check_metric(metrics)
         self._advance(metrics)
 
     def _advance(self, metrics) -> None:
         step = self.last_epoch + 1
-        index = bisect_right(self._milestones, step)
-        scheduler = self._schedulers[index]
-        plateau = isinstance(scheduler, ReduceLROnPlateau)
-        if index > 0 and self._milestones[index - 1] == step:
+        scheduler, takes_over = self._at_step(step)
+        if takes_over:
             scheduler._take_over()
-        elif not plateau:
-            scheduler.step()
-        if plateau and metrics is not None:
-            scheduler.step(metrics)
+        if isinstance(scheduler, ReduceLROnPlateau) or not takes_over:
+            scheduler._advance(metrics)
         self.last_epoch = step
         self._last_lr = scheduler.get_last_lr()
 
+    def _needs_metric(self) -> bool:
+        scheduler, takes_over = self._at_step(self.last_epoch + 1)
+        return isinstance(scheduler, ReduceLROnPlateau) or (not takes_over and scheduler._needs_metric())
 
-class ChainedScheduler(_Composite):
+    def _at_step(self, step: int) -> tuple[LRScheduler, bool]:
+        """The schedule in charge of a step, and whether it takes over there."""
+        index = bisect_right(self._milestones, step)
+        return self._schedulers[index], index > 0 and self._milestones[index - 1] == step
+
+
+class ChainedScheduler(Composite):
     """Steps several schedules at once, each upon the rates that the one before set.
 
     Args:
@@ -171,6 +178,9 @@ class ChainedScheduler(_Composite):
         for scheduler in self._schedulers:
             scheduler.step()
         self._note_rates()
+
+    def _step_number(self) -> int:
+        return self._schedulers[0]._step_number()
 
     def _restart(self) -> None:
         for scheduler in self._schedulers:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from math import inf
 
+from pellucid.core.callers import warn_caller
 from pellucid.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer
 from pellucid.optim.lr_scheduler.resume import Record, copied, rates, set_rate
 from pellucid.optim.optimizer import Optimizer
@@ -86,6 +86,13 @@ class ReduceLROnPlateau(LRScheduler):
             set_rate(group, copied(group["initial_lr"]))
         self._restart()
 
+    def _advance(self, metrics: float | None) -> None:
+        if metrics is not None:
+            self.step(metrics)
+
+    def _needs_metric(self) -> bool:
+        return True
+
     @property
     def in_cooldown(self) -> bool:
         """Whether a reduction is so recent that nothing is counted."""
@@ -100,7 +107,7 @@ class ReduceLROnPlateau(LRScheduler):
         """
         current = float(metrics)
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn_caller(EPOCH_DEPRECATION_WARNING)
         if self._is_better(current, self.best):
             best, bad, cooling = current, 0, self.cooldown_counter
         else:
