@@ -125,12 +125,12 @@ class Listed:
 # --- shared gradients ------------------------------------------------------------------------------------------------
 
 
-def _ties(xp, point, value, dim, keepdim):
-    """Where elements equal the result of a reduction (NaN equals NaN), and how many do."""
+def _ties(xp, point, value, dim, keepdim, nans):
+    """Where elements equal the result of a reduction (with `nans`, NaN equals NaN), and how many do."""
     if not keepdim:
         value = value.reshape(reduced_shape(point.shape, dim))
     same = point == value
-    if point.dtype.kind == "f":
+    if nans and point.dtype.kind == "f":
         same |= xp.isnan(point) & xp.isnan(value)
     return same, xp.add.reduce(same, axis=dim, keepdims=True)
 
@@ -139,25 +139,25 @@ def _ties(xp, point, value, dim, keepdim):
 class spread_ties:
     """The gradient of a maximum: repeated over `dim`, divided among the elements that equal it."""
 
-    def forward(xp, input: Array, point: Index, value: Index, dim: tuple, keepdim: bool):
-        same, count = _ties(xp, point, value, dim, keepdim)
+    def forward(xp, input: Array, point: Index, value: Index, dim: tuple, keepdim: bool, nans: bool = True):
+        same, count = _ties(xp, point, value, dim, keepdim, nans)
         spread = input if keepdim else input.reshape(reduced_shape(point.shape, dim))
         return (xp.where(same, spread, 0) / count).astype(input.dtype)
 
-    def vjp_input(F, grad, point, value, dim, keepdim):
-        return F.gather_ties(grad, point, value, dim, keepdim)
+    def vjp_input(F, grad, point, value, dim, keepdim, nans):
+        return F.gather_ties(grad, point, value, dim, keepdim, nans)
 
 
 @operator(module=None, linear=True, batching="shift")
 class gather_ties:
     """The mean over the elements that equal a maximum: what `spread_ties` is transposed to."""
 
-    def forward(xp, input: Array, point: Index, value: Index, dim: tuple, keepdim: bool):
-        same, count = _ties(xp, point, value, dim, keepdim)
+    def forward(xp, input: Array, point: Index, value: Index, dim: tuple, keepdim: bool, nans: bool = True):
+        same, count = _ties(xp, point, value, dim, keepdim, nans)
         return xp.add.reduce(xp.where(same, input, 0) / count, axis=dim, keepdims=keepdim).astype(input.dtype)
 
-    def vjp_input(F, grad, point, value, dim, keepdim):
-        return F.spread_ties(grad, point, value, dim, keepdim)
+    def vjp_input(F, grad, point, value, dim, keepdim, nans):
+        return F.spread_ties(grad, point, value, dim, keepdim, nans)
 
 
 # --- the largest, and the smallest -----------------------------------------------------------------------------------
@@ -191,10 +191,10 @@ def _declare(word: str, which: str, ufunc: np.ufunc, node: str) -> SimpleNamespa
             return _over_dims(f"a{word}", ufunc, input, dim, keepdim)
 
         def vjp_input(F, grad, input, result, dim, keepdim):
-            return F.spread_ties(grad, input, result, dim, keepdim)
+            return F.spread_ties(grad, input, result, dim, keepdim, False)
 
         def jvp_input(F, tangent, input, result, dim, keepdim):
-            return F.gather_ties(tangent, input, result, dim, keepdim)
+            return F.gather_ties(tangent, input, result, dim, keepdim, False)
 
         def samples(make):
             yield (make.distinct(3, 4), (), False), {}
@@ -349,12 +349,12 @@ class aminmax_kernel:
 
     def vjp_input(F, grad, input, min, max, dim, keepdim):
         parts = [
-            F.spread_ties(g, input, value, dim, keepdim) for g, value in zip(grad, (min, max), strict=True) if g is not None
+            F.spread_ties(g, input, value, dim, keepdim, False) for g, value in zip(grad, (min, max), strict=True) if g is not None
         ]
         return parts[0] + parts[1] if len(parts) > 1 else parts[0]
 
     def jvp(F, tangents, input, min, max, dim, keepdim):
-        return tuple([F.gather_ties(tangents[0], input, value, dim, keepdim) for value in (min, max)])
+        return tuple([F.gather_ties(tangents[0], input, value, dim, keepdim, False) for value in (min, max)])
 
     def samples(make):
         yield (make.distinct(3, 4), 0, False), {}
