@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -19,7 +20,7 @@ OPTIONS = (
     "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
     "--disable-extensions", "--disable-background-networking", "--disable-dev-shm-usage", "--force-device-scale-factor=1",
 )  # fmt: skip
-PATIENCE = 60.0
+PATIENCE = 30.0
 
 
 def find_browser() -> str | None:
@@ -55,6 +56,8 @@ class Browser:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
+            if not select.select([self._answers], [], [], PATIENCE)[0]:
+                raise TimeoutError("the browser does not answer")
             part = os.read(self._answers, 1 << 20)
             if not part:
                 raise RuntimeError("the browser has ended")
@@ -154,6 +157,7 @@ class Tab:
 
     def complaints(self) -> list[str]:
         """What the page has written to the console as an error or a warning, and errors that nobody caught."""
+        self.ask("Page.bringToFront")  # pages in the background are not drawn
         self.settle()
         found = []
         for event in self.browser.events:

@@ -146,7 +146,53 @@ def hostile():
     return graph.of(y)
 
 
+def alone():
+    return graph.of(pellucid.ones(2, requires_grad=True))
+
+
+class Cube(pellucid.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x * pellucid.ones(2)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * grad
+
+
+def function():
+    """What ran in a custom Function's forward is part of it."""
+    x = pellucid.tensor([1.0, 2.0], requires_grad=True)
+    with graph.record() as g:
+        y = Cube.apply(x).sum()
+        y.backward()
+    return g
+
+
+def interleaved():
+    """A module that is left and entered again within one call, so that closed it both feeds and needs what lies between."""
+    g = loop(2)
+    g.calls = [graph.snapshot.ModuleCall(0, "net", "Net", None)]
+    for node in (g.operations[0], g.operations[2], g.operations[4]):
+        node.call = 0
+    return g
+
+
+def second_order():
+    x = pellucid.tensor([1.0, 2.0], requires_grad=True)
+    with graph.record() as g:
+        y = (x**3).sum()
+        (first,) = pellucid.autograd.grad(y, x, create_graph=True)
+        z = (first**2).sum()
+        z.backward()
+    return g
+
+
 ALL = {
     made.__name__: made
-    for made in (textbook, shared, cut, vectors, bad, model, failing, loop, hostile)
-}
+    for made in (
+        textbook, shared, cut, vectors, bad, model, failing, loop, hostile, alone, function, interleaved, second_order,
+    )
+}  # fmt: skip

@@ -1,8 +1,7 @@
-"""A graph as JSON, Graphviz text, NetworkX graph and SVG."""
+"""A graph as JSON, Graphviz text and NetworkX graph; pictures are in `test_page.py`."""
 
 import builtins
 import json
-import xml.etree.ElementTree as ElementTree
 
 import pytest
 
@@ -119,20 +118,3 @@ def test_without_networkx_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", refusing)
     with pytest.raises(ImportError, match="to_networkx needs the package networkx: pip install networkx"):
         textbook().to_networkx()
-
-
-@pytest.mark.parametrize("direction", ["down", "right"])
-def test_the_svg_is_a_picture_of_the_collapsed_graph(direction):
-    picture = ElementTree.fromstring(model_graph().svg(direction=direction))
-    texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
-    assert texts == ["input", "[2, 4]", *[t for k in range(3) for t in (f"model.{k}: Sequential", "[2, 4]")]]
-
-
-def test_a_picture_of_too_much_is_refused():
-    y = leaf(1)
-    for _ in range(600):
-        y = y * 1.5
-    with pytest.raises(ValueError, match="more than 500 operations: too many for a picture"):
-        graph.of(y).svg()
-    with pytest.raises(ValueError, match="direction must be 'right' or 'down', got 'up'"):
-        textbook().svg(direction="up")

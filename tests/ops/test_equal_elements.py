@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pellucid as t
@@ -126,12 +126,14 @@ rows_of_ranks = st.integers(1, 60).flatmap(
 )
 
 
+@settings(deadline=None)
 @given(rows_of_ranks)
 def test_all_rows_together_sort_as_each_step_by_step(rows):
     found = equal_elements.order_of_sort(np.array(rows))
     assert found.tolist() == [sort_in_steps(row) for row in rows]
 
 
+@settings(deadline=None)
 @given(rows_of_ranks, st.data())
 def test_all_rows_together_select_as_each_step_by_step(rows, data):
     count = data.draw(st.integers(1, len(rows[0])))
@@ -140,6 +142,7 @@ def test_all_rows_together_select_as_each_step_by_step(rows, data):
         assert found.tolist() == [select_in_steps(row, count - 1) for row in rows]
 
 
+@settings(deadline=None)
 @given(rows_of_ranks, st.data())
 def test_what_is_named_holds_the_value(rows, data):
     ranks, number = np.array(rows), data.draw(st.integers(0, len(rows[0]) - 1))

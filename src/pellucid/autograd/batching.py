@@ -26,6 +26,7 @@ import numpy as np
 from pellucid.autograd import declaration
 from pellucid.autograd.call import finish, flat, general, inplace, note_views, record, seal_inplace
 from pellucid.autograd.declaration import Operator, formula_arguments
+from pellucid.autograd.saved import _before_write
 from pellucid.autograd.transforms import Level, below, opened
 from pellucid.autograd.views import check_inplace, forget_history, rebase, refresh, written
 from pellucid.core.dtype import category, dtype_of
@@ -107,7 +108,7 @@ class BatchedTensor(Tensor):
         _refuse(self, "deepcopy()")
 
 
-def _refuse(tensor, what: str):
+def _refuse(tensor, what: str, *args, **kwargs):
     """A tensor that stands for many examples has no value of its own."""
     raise RuntimeError(
         f"vmap: {what} is not possible on a Tensor that stands for each example of a batch (here of shape "
@@ -132,7 +133,7 @@ def _refuse_condition(self):
 
 BatchedTensor.item = _refuse_item
 BatchedTensor.__bool__ = _refuse_condition
-for _name in ("numpy", "tolist", "__array__", "data_ptr", "__index__", "set_", "untyped_storage"):
+for _name in ("numpy", "tolist", "__array__", "data_ptr", "__index__", "set_", "resize_", "apply_", "map_", "untyped_storage"):
     setattr(BatchedTensor, _name, functools.partialmethod(_refuse, f"{_name}()"))
 
 
@@ -299,7 +300,11 @@ class BatchLevel(Level):
                 others = others or t._requires_grad
         recorded = check_inplace(target, others and op.differentiable, op.fills)
         common, raw = _as_used(op, bound)
-        made = self._compute(op, bound, raw, common)[0]
+        read = bound
+        if modes.grad_enabled and any(map(_has_history, bound)):  # outside, a node may save what is about to be overwritten
+            before = batch_of(_before_write(target._value), self, target._batched)
+            read = [before if v is target else v for v in bound]
+        made = self._compute(op, read, raw, common)[0]
         _check_fits(op, target, made)
         node = None
         if recorded and op.differentiable:
@@ -413,6 +418,15 @@ def _by_declaration(level, op: Operator, arguments, common):
         if isinstance(v, list) and p.name in batched:
             values[p.name] = [with_batch(x, level.size) for x in v]
     return op.batch(F, *[values[name] for name in formula_arguments(op.batch)])
+
+
+def _has_history(value) -> bool:
+    """Whether what a wrapper, or a list of them, stands for requires grad outside of its level."""
+    if isinstance(value, list):
+        return any(map(_has_history, value))
+    if value.__class__ is not BatchedTensor:
+        return False
+    return value._value._requires_grad or _has_history(value._value)
 
 
 def _any_batched(value) -> bool:

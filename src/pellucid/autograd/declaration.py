@@ -294,7 +294,7 @@ class Operator:
         raw = [array_of(p.kind, v, common) for p, v in zip(self.parameters, bound, strict=True)]
         narrow = self._narrow(raw, common) if self.widen else None
         if narrow is not None:
-            raw = [_widen(p, v) for p, v in zip(self.parameters, raw, strict=True)]
+            raw = [_widen(p, v, b) for p, v, b in zip(self.parameters, raw, bound, strict=True)]
         try:
             if self.canonical is not None:
                 raw = self.canonicalised(raw)
@@ -352,7 +352,10 @@ def array_of(kind: str, value, common: np.dtype | None) -> Any:
     return array
 
 
-def _widen(p, value):
+def _widen(p, value, given):
+    """An argument in float32 where it is a narrow float; a Python number is not rounded to the narrow type on the way."""
+    if given.__class__ is Number and value.dtype in NARROW:
+        return np.asarray(given._array, np.float32)
     if p.kind == "arrays":
         return [a.astype(np.float32) if a.dtype in NARROW else a for a in value]
     return value.astype(np.float32) if p.kind == "array" and value is not None and value.dtype in NARROW else value

@@ -27,10 +27,9 @@ from pellucid.autograd.hooks import (
     run_pre_hooks,
     run_tensor_hooks,
 )
-from pellucid.autograd.node import MULTI, AccumulateGrad, Freed, Node, hooked
+from pellucid.autograd.node import MULTI, AccumulateGrad, Freed, Node, hooked, next_sequence
 from pellucid.core.modes import modes
 from pellucid.core.quiet import hush, quiet, speak
-from pellucid.core.sites import caller, outside
 from pellucid.core.tensor import Tensor, counter, is_dense, make, wrap
 
 __all__ = ["Task", "call_node", "current_task", "run"]
@@ -42,17 +41,15 @@ ndarray, asarray, add = np.ndarray, np.asarray, np.add
 getframe = sys._getframe
 
 
-class Task(Freed):
-    """One running backward: what hooks and callbacks may ask about.
-
-    When it is over it stands in the nodes whose saved values it freed, to tell its line.
-    """
+class Task:
+    """One running backward: what hooks and callbacks may ask about."""
 
     depth = 0  # how many backwards this one is nested in
     outer: Task | None = None  # the backward in which this one was started
     needed: set | None = None  # nodes on a path to a target; None if all are
     node: Node | None = None  # the node being run
     reached: dict = NOTHING  # all nodes that the roots lead to
+    keep: Any = True  # what nodes are told about their saved values: True to keep them, or what to leave in their place
     callbacks: Any = ()  # functions to call at the end
 
     def __init__(self, keep_graph: bool, create_graph: bool, tensors: bool):
@@ -104,8 +101,9 @@ def run(
     """
     outer = _local.task
     task = _local.task = Task(keep_graph, create_graph, create_graph if plain else create_graph or bool(modes.transforms))
-    frame = getframe(above)
-    task.code, task.lasti = frame.f_code, frame.f_lasti
+    if not keep_graph:
+        task.keep, frame = Freed(), getframe(above)
+        task.keep.code, task.keep.lasti, task.keep.sequence = frame.f_code, frame.f_lasti, next_sequence()
     if outer is not None:
         task.outer, task.depth = outer, outer.depth + 1
         if task.depth % DEEP == 0:
@@ -122,7 +120,6 @@ def run(
     finally:
         speak(token)
         _local.task = outer
-        task.reached, task.node = NOTHING, None
 
 
 def _recorded(task: Task, roots, grads, targets, accumulate) -> list:
@@ -230,7 +227,7 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
         captures, captured = {}, [None] * len(targets)
         for position, edge in enumerate(() if accumulate else targets):
             captures.setdefault(edge[0], []).append((edge[1], position))
-    tensors, keep = task.tensors, task.keep_graph or task
+    tensors, keep = task.tensors, task.keep
     # every node is asked about, not only those with hooks
     watched = bool(captures or modes.around)  # anomaly mode stands around too
     pending: dict = {}  # node -> gradient of its result, or a list of them for a node with several outputs
@@ -305,16 +302,16 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
 
 def _reach_leaf(task: Task, leaf: Tensor, grad, owned: bool) -> None:
     """The end of a path: hooks of the leaf, if it has any, and accumulation into `.grad`."""
-    if leaf._rare.watched and leaf._rare.hooks:
+    watched = leaf._rare.watched
+    if watched and leaf._rare.hooks:
         grad, owned = run_leaf_hooks(task, leaf, grad), False
         if grad is None:
             return
-    _accumulate(task, leaf, grad, owned)
+    _accumulate(task, leaf, grad, owned, watched)
 
 
-def _accumulate(task: Task, leaf: Tensor, grad, owned: bool) -> None:
-    """Add to `.grad` of a leaf, then call the hooks that want to see the sum."""
-    watched = leaf._rare.watched
+def _accumulate(task: Task, leaf: Tensor, grad, owned: bool, watched: bool) -> None:
+    """Add to `.grad` of a leaf, then call the hooks that want to see the sum. `watched` is what its Rare says."""
     if watched and leaf._rare.grad_dtype is not None:
         grad, owned = _in_grad_dtype(leaf, grad), False
     with _accumulating:
@@ -380,7 +377,7 @@ def _before(task, node, kind: Any, grad: Any, captures, captured, owned):
         return grad
     if grad is not None:
         owned = owned and wanted is None
-        surrounded(Work.LEAF, leaf, (grad,), functools.partial(_accumulate, task, leaf, grad, owned))
+        surrounded(Work.LEAF, leaf, (grad,), functools.partial(_accumulate, task, leaf, grad, owned, leaf._rare.watched))
     if extra is not None and extra.post_hooks:
         run_post_hooks(task, node, (grad,), ())
     return STOP
@@ -392,7 +389,7 @@ def _run_watched(task, node, grad, edges):
         outputs = (None,) * len(edges)
     else:
         apply = node.apply_tensors if task.tensors else node.apply
-        outputs = surrounded(Work.NODE, node, (grad,), functools.partial(apply, grad, edges, task.keep_graph))
+        outputs = surrounded(Work.NODE, node, (grad,), functools.partial(apply, grad, edges, task.keep))
     return _after(task, node, grad, outputs)
 
 
@@ -419,7 +416,7 @@ def _add_to(leaf: Tensor, grad, tensors: bool) -> None:
         leaf._grad = wrap(before._array + _own(grad, leaf, True))
     else:
         np.add(before._array, grad, out=before._array, casting="unsafe")
-        counter(before).bump("backward")
+        counter(before).bump()
 
 
 def _in_grad_dtype(leaf: Tensor, grad):
@@ -449,7 +446,7 @@ def call_node(node: Node, grads: tuple) -> tuple | Tensor | None:
     values = list(grads) if tensors else [None if g is None else g._array for g in grads]
     value = values if node.multi else values[0]
     if isinstance(node, AccumulateGrad):
-        _accumulate(task, node.variable, value, False)
+        _accumulate(task, node.variable, value, False, node.variable._rare.watched)
         return None
     _local.task = task
     try:

@@ -137,7 +137,8 @@ class FunctionCtx(Node):
         if not isinstance(saved, Saved):
             return saved
         if saved.count is not None and saved.count.value != saved.version:
-            stale(self, "saved_values", saved.count, saved.version, saved.value)
+            edge = saved.edge if saved.number is None else edge_to(self, saved.number)
+            stale(self, "saved_values", saved.count, saved.version, saved.value, edge)
         if isinstance(saved.value, Packed):
             return tie(saved.value.tensor(), edge_to(self, saved.number) if saved.number is not None else saved.edge)
         if saved.number is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 from pellucid.autograd.differentiate import GradientEdge, get_gradient_edge
@@ -23,6 +24,7 @@ from pellucid.autograd.saved_hooks import (
     saved_tensors_hooks_is_enabled,
 )
 from pellucid.autograd.saved_tensor import make_saved_tensor
+from pellucid.core.sites import caller
 from pellucid.core.tensor import Tensor, counter
 
 __all__ = [
@@ -48,7 +50,7 @@ __all__ = [
 def increment_version(tensor) -> None:
     """Say that a tensor's memory (or that of several) was written to by other means."""
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        counter(t).bump("increment_version")
+        counter(t).bump("increment_version", *caller(sys._getframe(1)))
 
 
 class _unsafe_preserve_version_counter:

@@ -20,6 +20,8 @@ from pellucid.core.tensor import Cut, InferenceCounter, Tensor, counter
 
 __all__ = ["detach"]
 
+getframe = sys._getframe
+
 
 # --- requires_grad and its relatives ----------------------------------------------------------------------------------
 
@@ -60,6 +62,8 @@ def _set_requires_grad(self: Tensor, value: bool) -> None:
         self.rare.wish = value
     else:
         self._requires_grad = value
+        if value:
+            self.rare.made = caller(sys._getframe(1))
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
@@ -136,6 +140,9 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
                 f"'{wanted.name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
                 "Convert the gradient with .to(), or set tensor.grad_dtype first."
             )
+    elif self._rare is not None and self._grad is not None:
+        frame = getframe(1)
+        self._rare.reset = frame.f_code, frame.f_lasti
     self._grad = value
 
 
@@ -172,7 +179,7 @@ def _set_grad_dtype(self: Tensor, value) -> None:
 
 
 def _del_grad(self: Tensor) -> None:
-    self._grad = None
+    _set_grad(self, None)
 
 
 # --- cutting ----------------------------------------------------------------------------------------------------------

@@ -275,9 +275,12 @@ class Adjust:
             if grad is not None:
                 if self.conjugate:
                     grad = np.asarray(np.conj(grad))  # NumPy makes scalars of 0-d arrays
+                spread = shape is not None and grad.shape != shape
+                if spread and self.wide is None:  # summed in the wider dtype, then cast
+                    grad = sum_to(grad, shape)
                 if dtype is not None and grad.dtype != dtype:
                     grad = (grad.real if grad.dtype.kind == "c" and dtype.kind != "c" else grad).astype(dtype)
-                if shape is not None and grad.shape != shape:
+                if spread and self.wide is not None:
                     grad = sum_to(grad, shape)
             done.append(grad)
         return tuple(done)
@@ -297,10 +300,10 @@ class Adjust:
             if grad is not None:
                 if self.conjugate:
                     grad = grad.conj()
-                if dtype is not None and grad._array.dtype != dtype:
-                    grad = (grad.real if grad.is_complex() and dtype.kind != "c" else grad).to(dtype_of(dtype))
                 if shape is not None and grad._array.shape != shape:
                     grad = grad.sum_to_size(shape)
+                if dtype is not None and grad._array.dtype != dtype:
+                    grad = (grad.real if grad.is_complex() and dtype.kind != "c" else grad).to(dtype_of(dtype))
             done.append(grad)
         return tuple(done)
 
@@ -308,12 +311,15 @@ class Adjust:
 class Freed:
     """Stands in `adjust` of a node whose saved values are gone: the backward that they went with.
 
-    `code` and `lasti` are its line, as `sites.caller` gave them. The one class that derives from it is the engine's
-    Task, which at its end forgets all that could keep a graph alive.
+    `code` and `lasti` are its line, as for nodes, `sequence` the number that the next node would have had.
     """
 
-    code: Any = None
-    lasti: int = 0
+    __slots__ = ("code", "lasti", "sequence")
+
+    if TYPE_CHECKING:
+        code: Any
+        lasti: int
+        sequence: int
 
     def before(self, node: Node, grad):
         """What asks for the saved values comes here."""

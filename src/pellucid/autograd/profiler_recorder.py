@@ -182,7 +182,7 @@ def arrays_in(value, chosen=lambda tensor: True) -> list[np.ndarray]:
 def _is_new(value) -> bool:
     """Whether nobody has written to a tensor: one given as `out` has just been written to."""
     count = getattr(value, "_counter", None)
-    return count is None or count.operator is None
+    return count is None or not count.writes
 
 
 def _new_memory(made: list[np.ndarray], given: list[np.ndarray]) -> int:

@@ -10,9 +10,7 @@ import numpy as np
 
 from pellucid.autograd.node import AccumulateGrad, Node, edge_to, next_sequence
 from pellucid.core.dtype import dtype_of
-from pellucid.core.errors import type_name
 from pellucid.core.modes import modes
-from pellucid.core.sites import Site
 from pellucid.core.tensor import Counter, Number, Tensor, counter, wrap
 
 __all__ = ["Packed", "save_input", "save_result", "stale", "unpack_input", "unpack_result"]
@@ -146,20 +144,11 @@ def save_result(node: Node, name: str, value, inplace: Tensor | None = None) -> 
     setattr(node, name, value)
 
 
-def stale(node, name: str, count: Counter, version: int, value=None):
-    """Raise the error about a saved value that was overwritten."""
-    operator = getattr(type(node), "operator", None)
-    kind = "saved tensor" if operator is None else "result" if name in (operator.outputs or ()) else f"input {name!r}"
-    value = getattr(node, name) if value is None else value
-    array = value._array if hasattr(value, "_array") else value
-    site = Site.of(count.code, count.lasti)
-    writer = (f" by {count.operator}" if count.operator else "") + (f" at {site}" if site else "")
-    raise RuntimeError(
-        "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{type_name(array.dtype)}Tensor {list(np.shape(array))}], which is the {kind} of {node.name()}, is at version "
-        f"{count.value}; expected version {version} instead. {node.name()} ran at {node.site} and saved it; it was "
-        f"overwritten{writer}. Write out of place there, or give the operation a clone()."
-    )
+def stale(node: Node, name: str, count: Counter, version: int, value=None, edge=None):
+    """Raise the error about a saved value that was overwritten; `value` and its edge, where slot `name` is not it."""
+    from pellucid.autograd.overwritten import overwritten_text
+
+    raise RuntimeError(overwritten_text(node, name, count, version, value, edge))
 
 
 def unpack_input(node: Node, saved, edge):

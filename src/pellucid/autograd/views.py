@@ -17,7 +17,7 @@ import numpy as np
 
 from pellucid.autograd.node import Node, edge_of, edge_to, extra, next_sequence
 from pellucid.core.modes import modes
-from pellucid.core.sites import Site, caller
+from pellucid.core.sites import caller
 from pellucid.core.tensor import InferenceCounter, Tensor, counter
 
 if TYPE_CHECKING:
@@ -294,11 +294,3 @@ def _order(array: np.ndarray) -> tuple | None:
         return None
     order = tuple(sorted(range(array.ndim), key=lambda d: -array.strides[d]))
     return order, tuple(sorted(range(array.ndim), key=order.__getitem__))
-
-
-def last_write(tensor: Tensor) -> tuple[str, Site | None]:
-    """Which operator wrote to a tensor last, and where."""
-    count = tensor._counter
-    if count is None or count.operator is None:
-        return "an in-place operation", None
-    return count.operator, Site.of(count.code, count.lasti)

@@ -7,6 +7,7 @@ Here live the slots, construction and plain queries. Operators become methods in
 from __future__ import annotations
 
 import copy
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy as np
 from pellucid.core.copying import place_in_copy
 from pellucid.core.device import CPU, device
 from pellucid.core.dtype import dtype, dtype_of, get_default_dtype
+from pellucid.core.records import Counter, Cut, InferenceCounter, Rare, Write
+from pellucid.core.sites import caller
 from pellucid.core.size import Size
 
 __all__ = [
@@ -25,85 +28,12 @@ __all__ = [
     "Parameter",
     "Rare",
     "Tensor",
+    "Write",
     "is_dense",
     "make",
     "without_history",
     "wrap",
 ]
-
-
-class Counter:
-    """How often a storage has been written to, and by whom last. Shared by all views of the storage."""
-
-    __slots__ = ("code", "lasti", "operator", "value")
-
-    def __init__(self, value: int = 0):
-        self.value = value
-        self.operator = self.code = None
-        self.lasti = 0
-
-    def bump(self, operator: str | None = None, code=None, lasti: int = 0) -> None:
-        """Count a write."""
-        self.value += 1
-        self.operator, self.code, self.lasti = operator, code, lasti
-
-
-class InferenceCounter(Counter):
-    """The counter of an inference tensor: it counts nothing, and whoever asks it is about to save the tensor."""
-
-    __slots__ = ()
-
-    def __init__(self):
-        self.operator = self.code = None
-
-    @property
-    def value(self) -> int:
-        """Never known."""
-        raise RuntimeError(
-            "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
-            "tensor and use it in autograd."
-        )
-
-    def bump(self, operator: str | None = None, code=None, lasti: int = 0) -> None:
-        """Nothing to count."""
-
-
-class Cut:
-    """Where a gradient path ended: the operation (`detach`, `no_grad`, ...) and the line, as `sites.caller` gave it."""
-
-    __slots__ = ("code", "lasti", "reason")
-
-    def __init__(self, reason: str, code, lasti: int):
-        self.reason, self.code, self.lasti = reason, code, lasti
-
-
-class Rare:
-    """What few tensors have, kept off the tensor so that the many stay cheap."""
-
-    __slots__ = (
-        "accumulator",
-        "cut",
-        "grad_dtype",
-        "hooks",
-        "name",
-        "post_accumulate",
-        "retain",
-        "tangents",
-        "watched",
-        "wish",
-    )
-
-    def __init__(self):
-        self.accumulator: Any = None  # the AccumulateGrad node of a leaf, which knows the leaf weakly
-        self.cut: Cut | None = None
-        self.hooks: dict | None = None  # tensor hooks of a leaf
-        self.post_accumulate: dict | None = None
-        self.retain = False  # retain_grad() was called on a non-leaf
-        self.wish = False  # an inference tensor's requires_grad, which no operation heeds outside of inference mode
-        self.name = None
-        self.watched = False  # backward must ask for hooks, post_accumulate and grad_dtype
-        self.tangents: dict | None = None  # level of forward mode -> tangent; see autograd/forward_mode.py
-        self.grad_dtype: Any = None
 
 
 class Number:
@@ -385,7 +315,7 @@ class Tensor(metaclass=TensorType):
 
     def _bump_version(self) -> None:
         """Say that the memory was written to by other means than an operator."""
-        counter(self).bump()
+        counter(self).bump("_bump_version", *caller(sys._getframe(1)))
 
     def as_subclass(self, cls: type):
         """This tensor as one of a class derived from Tensor, sharing everything."""
@@ -410,6 +340,11 @@ class Tensor(metaclass=TensorType):
         if self._rare is not None and self._rare.tangents:
             made.rare.tangents = {level: t._snapshot() for level, t in self._rare.tangents.items()}
         return made
+
+    def _drop_grad(self, line: tuple) -> None:
+        """Forget the gradient, if there is one, and note the line that wanted it, in the form of `sites.caller`."""
+        if self._grad is not None:
+            self._grad, self.rare.reset = None, line
 
     @property
     def rare(self) -> Rare:
@@ -544,6 +479,7 @@ class Parameter(Tensor):
             )
         made = wrap(data._array, requires_grad, cls)
         made._counter = counter(data)
+        made.rare.made = caller(sys._getframe(1))
         return made
 
     def __reduce_ex__(self, protocol):

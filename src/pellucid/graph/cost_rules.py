@@ -212,6 +212,7 @@ _of_input(1, "adds each element to its place", """
     index_select_backward _max_pool_backward scatter_counts sum_bags trace_backward
 """)  # fmt: skip
 _of_input(3, "a comparison, a count and a division each", "gather_ties spread_ties embedding_shares")
+_of_input(3, "difference, product, count", "histc histogram")
 _of_input(5, "five operations each", "logcumsumexp logcumsumexp_back logcumsumexp_forth")
 _of_input(3, "two products and a sum each", "cumprod_back")
 _rule("1 per element added", lambda call: (0, call["src"].size), "scatter_add scatter_reduce index_reduce scatter_factors")
@@ -222,6 +223,8 @@ _rule("4 per element of the operand (max, difference, exp, sum), 2 per result",
       lambda call: (0, 4 * call.input.size + 2 * call.out.size), "logsumexp")  # fmt: skip
 _rule("2 per element for order 2 (square, sum), else 3 (abs, power, sum); 1 per result", norm, "vector_norm")
 _rule("n log2 n comparisons for each row of n", sorting, "sort topk kthvalue median median_all nanmedian nanmedian_all mode _unique2 unique_dim")
+_rule("log2 n comparisons for each result, in a row of n",
+      lambda call: (0, call.out.size * (max(call.input.shape[-1] - 1, 0)).bit_length()), "searchsorted")  # fmt: skip
 
 # --- softmax and losses
 _each(5, "max, difference, exp, sum, quotient or difference", "softmax safe_softmax log_softmax")

@@ -15,11 +15,12 @@ from pellucid.graph.layout import LANE, LANE_GAP, Edge, Layout, Span, lay_out, l
 
 __all__ = ["Arrow", "Box", "Line", "Nested", "Rect", "lay_out_nested"]
 
-LAYER_GAP, BOX_GAP = 26.0, 20.0
+LAYER_GAP, BOX_GAP = 22.0, 20.0
 PADDING = 14.0  # between the border of an opened box and what is in it
 WAY_OUT = 2.0  # the same where arrows leave, which keep their distance themselves
 HEADING = 26.0  # height of the strip with an opened box's heading
 BEND = 18.0  # below the heading, where arrows turn aside to pass it
+WIDENED = 90.0  # by how much a box is made wider at most so that they need not
 PORT_ROOM = 26.0  # between arrows into one box
 CORNER = 12.0  # of a box that arrows keep clear of
 REACH = 3  # layers between two users of a source that is drawn once for both
@@ -380,9 +381,12 @@ def _with_copies(levels: _Levels, level: _Level) -> tuple[list[_Thing], list[_Ti
 def _headed_first(levels: _Levels, level: _Level, inside: _Solved, head: float) -> _Solved:
     """A border, with the heading where the main axis begins: arrows that come in do so beside it."""
     width = max(inside.width + 2 * PADDING, head + 2 * PADDING + (LANE + LANE_GAP) * len(level.inward))
+    doors, start, outer = _beside_heading(level, inside, head, width)
+    missing = 2 * (_right_of(head) - min((doors[port] for port in level.inward), default=0.0))
+    if outer and missing <= WIDENED:
+        width += missing
+        doors, start, outer = _beside_heading(level, inside, head, width)
     aside = (width - inside.width) / 2
-    doors = {port: at + aside for port, at in inside.doors.items()}
-    start, outer = _clear_of_heading([(doors[port], port) for port in level.inward], head, width)
     top = HEADING + (BEND if outer else 0.0)
     length = top + inside.length + (WAY_OUT if level.outward else PADDING)
     lines = _moved(inside.lines, top, aside)
@@ -391,6 +395,20 @@ def _headed_first(levels: _Levels, level: _Level, inside: _Solved, head: float) 
         lines.append(Line(spans, levels.through[port], part=levels.part(levels.through[port][0], "after")))
     lines += _ways(levels, level.outward, doors, top + inside.length, length, "before")
     return _Solved(length, width, _shifted(inside.rects, top, aside), lines, doors | outer, start)
+
+
+def _beside_heading(
+    level: _Level, inside: _Solved, head: float, width: float
+) -> tuple[dict[int, float], float, dict[int, float]]:
+    """For a box of a width: where its ports are, where its heading begins, and where arrows come in that turn aside."""
+    aside = (width - inside.width) / 2
+    doors = {port: at + aside for port, at in inside.doors.items()}
+    return doors, *_clear_of_heading([(doors[port], port) for port in level.inward], head, width)
+
+
+def _right_of(head: float) -> float:
+    """The first place to the right of a heading at the left where an arrow can come in."""
+    return PADDING + head + (LANE + LANE_GAP) / 2
 
 
 def _clear_of_heading(ports: list[tuple[float, int]], head: float, width: float) -> tuple[float, dict[int, float]]:
@@ -402,8 +420,7 @@ def _clear_of_heading(ports: list[tuple[float, int]], head: float, width: float)
         if start + head + step / 2 <= at:
             return start, {}
         start = max(start, at + step / 2)
-    clear = PADDING + head + step / 2
-    return PADDING, {port: max(at, clear + place * step) for place, (at, port) in enumerate(sorted(ports))}
+    return PADDING, {port: max(at, _right_of(head) + place * step) for place, (at, port) in enumerate(sorted(ports))}
 
 
 def _headed_aside(levels: _Levels, level: _Level, inside: _Solved, head: float) -> _Solved:

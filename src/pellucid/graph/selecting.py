@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from pellucid.graph.snapshot import Edge, Graph
 
-__all__ = ["behind", "consumers", "feeding", "sinks"]
+__all__ = ["behind", "consumers", "feeding", "leading_to", "sinks"]
 
 
 def feeding(graph: Graph) -> list[list[Edge]]:
@@ -44,9 +44,8 @@ def sinks(graph: Graph) -> list[tuple[int, int]]:
     return [(node.id, 0) for node in named or found]
 
 
-def behind(graph: Graph, roots: Iterable[tuple[int, int]]) -> Graph:
-    """The part of a graph that some outputs were computed from, cut-off branches included, as a graph of its own."""
-    roots = list(roots)
+def leading_to(graph: Graph, roots: Iterable[tuple[int, int]]) -> set[int]:
+    """The nodes that some outputs were computed from, those included."""
     into = feeding(graph)
     wanted: set[int] = set()
     stack = [node for node, _ in roots]
@@ -55,6 +54,13 @@ def behind(graph: Graph, roots: Iterable[tuple[int, int]]) -> Graph:
         if node not in wanted:
             wanted.add(node)
             stack.extend(edge.source for edge in into[node] if edge.source not in wanted)
+    return wanted
+
+
+def behind(graph: Graph, roots: Iterable[tuple[int, int]]) -> Graph:
+    """The part of a graph that some outputs were computed from, cut-off branches included, as a graph of its own."""
+    roots = list(roots)
+    wanted = leading_to(graph, roots)
     numbers = {old: new for new, old in enumerate(sorted(wanted))}
     part = copy.copy(graph)
     part.nodes = [copy.copy(graph.nodes[old]) for old in numbers]

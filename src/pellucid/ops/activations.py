@@ -45,17 +45,10 @@ composite(name="expit", module="special")(sigmoid)
 class sigmoid_backward:
     """Gradient of `sigmoid`, from its result: grad * y * (1 - y)."""
 
-    def forward(xp, input: Array, output: Array):
-        return input * (output * (1 - output))
-
-    def vjp_input(F, grad, output):
-        return F.sigmoid_backward(grad, output)
-
-    def vjp_output(F, grad, input, output):
-        return grad * input * (1 - 2 * output)
-
-    def samples(make):
-        yield (make(3, 4), make(3, 4)), {}
+    def forward(xp, input: Array, output: Array): return input * (output * (1 - output))
+    def vjp_input(F, grad, output): return F.sigmoid_backward(grad, output)
+    def vjp_output(F, grad, input, output): return grad * input * (1 - 2 * output)
+    def samples(make): yield (make(3, 4), make(3, 4)), {}
 
 
 @operator(module=None, node="LogSigmoidBackward0", elementwise=True)
@@ -66,9 +59,7 @@ class log_sigmoid:
         require_kind("log_sigmoid", input, "f")
         return xp.minimum(input, 0) - xp.log1p(xp.exp(-xp.absolute(input)))
 
-    def vjp_input(F, grad, input):
-        return grad * F.sigmoid(-input)
-
+    def vjp_input(F, grad, input): return grad * F.sigmoid(-input)
     samples = unary()
 
 
@@ -95,8 +86,7 @@ class elu_kernel:
         bend = F.exp(F.where(input >= 0, 0, input) * input_scale) * (input_scale * alpha * scale)
         return F.where(input > 0, grad * scale, grad * bend)
 
-    def samples(make):
-        yield (make(3, 4), 1.3, 1.0, 0.7), {}
+    def samples(make): yield (make(3, 4), 1.3, 1.0, 0.7), {}
 
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -129,8 +119,7 @@ def selu_(input):
 def celu(input, alpha: float = 1.0):
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)): `elu` with a continuous slope. input: [*S], floating-point.
 
-    Raises:
-        RuntimeError: alpha is zero.
+    Raises: RuntimeError (alpha is zero).
     """
     return functional_celu(input, alpha)
 
@@ -194,12 +183,9 @@ class gelu_tanh:
 def gelu(input, *, approximate: str = "none"):
     """x times the area under the normal density up to x.
 
-    Args:
-        input: [*S], floating-point.
-        approximate: "none" for the exact function, "tanh" for the approximation by tanh.
-
-    Raises:
-        RuntimeError: another approximation, or integers.
+    input: [*S], floating-point.
+    approximate: "none" for the exact function, "tanh" for the approximation by tanh.
+    Raises: RuntimeError (another approximation, or integers).
     """
     if approximate not in ("none", "tanh"):
         raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}.")
@@ -247,9 +233,7 @@ def glu(input, dim: int = -1):
     """The first half along `dim`, times the sigmoid of the second half.
 
     input: [*S] with S[dim] even, floating-point. Returns [*S] with half of that dimension.
-
-    Raises:
-        RuntimeError: a 0-d tensor, or an odd dimension.
+    Raises: RuntimeError (a 0-d tensor, or an odd dimension).
     """
     if not input._array.ndim:
         raise RuntimeError("glu does not support scalars because halving size must be even")

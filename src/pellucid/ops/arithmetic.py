@@ -45,12 +45,8 @@ class add:
     def forward(xp, input: Array, other: Array, *, alpha=1):
         return xp.add(input, other if alpha == 1 and alpha is not True else scaled(other, alpha))
 
-    def vjp_input(F, grad):
-        return grad
-
-    def vjp_other(F, grad, alpha):
-        return grad if alpha == 1 else grad * alpha
-
+    def vjp_input(F, grad): return grad
+    def vjp_other(F, grad, alpha): return grad if alpha == 1 else grad * alpha
     samples = binary()
 
 
@@ -64,8 +60,7 @@ def subtracted(xp, input: np.ndarray, other: np.ndarray, alpha) -> np.ndarray:
     """input - alpha * other; RuntimeError for bools."""
     if input.dtype.kind == "b":
         raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-            "`logical_xor()` operator instead."
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
         )
     return xp.subtract(input, other if alpha == 1 and alpha is not True else scaled(other, alpha))
 
@@ -78,15 +73,9 @@ class sub:
     Raises: RuntimeError for two bool tensors, or an alpha of a higher kind than the operands.
     """
 
-    def forward(xp, input: Array, other: Array, *, alpha=1):
-        return subtracted(xp, input, other, alpha)
-
-    def vjp_input(F, grad):
-        return grad
-
-    def vjp_other(F, grad, alpha):
-        return -grad if alpha == 1 else grad * -alpha
-
+    def forward(xp, input: Array, other: Array, *, alpha=1): return subtracted(xp, input, other, alpha)
+    def vjp_input(F, grad): return grad
+    def vjp_other(F, grad, alpha): return -grad if alpha == 1 else grad * -alpha
     samples = binary()
 
 
@@ -97,15 +86,9 @@ class rsub:
     input, other: broadcastable to a common shape, not both bool. Returns the common shape and dtype.
     """
 
-    def forward(xp, input: Array, other: Array, *, alpha=1):
-        return subtracted(xp, other, input, alpha)
-
-    def vjp_input(F, grad, alpha):
-        return -grad if alpha == 1 else grad * -alpha
-
-    def vjp_other(F, grad):
-        return grad
-
+    def forward(xp, input: Array, other: Array, *, alpha=1): return subtracted(xp, other, input, alpha)
+    def vjp_input(F, grad, alpha): return -grad if alpha == 1 else grad * -alpha
+    def vjp_other(F, grad): return grad
     samples = binary()
 
 
@@ -116,15 +99,9 @@ class mul:
     input, other: broadcastable to a common shape. Returns the common shape and dtype.
     """
 
-    def forward(xp, input: Array, other: Array):
-        return xp.multiply(input, other)
-
-    def vjp_input(F, grad, other):
-        return grad * other
-
-    def vjp_other(F, grad, input):
-        return grad * input
-
+    def forward(xp, input: Array, other: Array): return xp.multiply(input, other)
+    def vjp_input(F, grad, other): return grad * other
+    def vjp_other(F, grad, input): return grad * input
     samples = binary()
 
 
@@ -142,15 +119,9 @@ class true_divide:
     or NaN.
     """
 
-    def forward(xp, input: Array, other: Array):
-        return xp.true_divide(input, other)
-
-    def vjp_input(F, grad, other):
-        return grad / other
-
-    def vjp_other(F, grad, input, other):
-        return -grad * ((input / other) / other)
-
+    def forward(xp, input: Array, other: Array): return xp.true_divide(input, other)
+    def vjp_input(F, grad, other): return grad / other
+    def vjp_other(F, grad, input, other): return -grad * ((input / other) / other)
     samples = binary(low=0.5, high=2.0)
 
 
@@ -191,9 +162,7 @@ class div_rounded:
         require_kind(f"div_{rounding_mode}_cpu", input, "fi")
         return (floored if rounding_mode == "floor" else truncated)(xp, input, other)
 
-    def vjp_input(F, grad):
-        return F.zeros_as(grad)
-
+    def vjp_input(F, grad): return F.zeros_as(grad)
     vjp_other = vjp_input
 
     def samples(make):
@@ -210,15 +179,12 @@ def no_derivative(name: str) -> RuntimeError:
 class zeros_as:
     """Zeros of the operand's shape and dtype: the derivative of a step function."""
 
-    def forward(xp, input: Array):
-        return xp.zeros(input.shape, input.dtype)
+    def forward(xp, input: Array): return xp.zeros(input.shape, input.dtype)
 
 
 def _check_rounding(rounding_mode) -> None:
     if rounding_mode not in ROUNDING:
-        raise RuntimeError(
-            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
-        )
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
 def div_(input, other, *, rounding_mode: str | None = None):
@@ -233,12 +199,9 @@ def div_(input, other, *, rounding_mode: str | None = None):
 def div(input, other, *, rounding_mode: str | None = None, out=None):
     """Quotient of two tensors: exact, or rounded to whole numbers.
 
-    Args:
-        input, other: tensors or numbers, broadcastable to a common shape.
-        rounding_mode: None for true division; "floor" rounds down, "trunc" towards zero, both keep integers integer.
-
-    Raises:
-        RuntimeError: another rounding mode, or a rounded division of integers by zero.
+    input, other: tensors or numbers, broadcastable to a common shape.
+    rounding_mode: None for true division; "floor" rounds down, "trunc" towards zero, both keep integers integer.
+    Raises: RuntimeError (another rounding mode, or a rounded division of integers by zero).
     """
     if rounding_mode is None:
         return true_divide(input, other, out=out)
@@ -266,9 +229,7 @@ class floor_divide:
         require_kind("floor_divide_cpu", input, "fi")
         return floored(xp, input, other)
 
-    def vjp_input(F, grad):
-        raise no_derivative("floor_divide")
-
+    def vjp_input(F, grad): raise no_derivative("floor_divide")
     vjp_other = vjp_input
 
 
@@ -295,12 +256,8 @@ def _remainder(name: str, values, rounding: str, purpose: str, **names):
             _refuse_zero(other)
             return values(input, other)
 
-        def vjp_input(F, grad):
-            return grad
-
-        def vjp_other(F, grad, input, other):
-            return -grad * F.div_rounded(input, other, rounding)
-
+        def vjp_input(F, grad): return grad
+        def vjp_other(F, grad, input, other): return -grad * F.div_rounded(input, other, rounding)
         samples = binary(low=0.6, high=2.0, low2=0.5, high2=0.59)
 
     return function
@@ -332,9 +289,7 @@ class neg:
             )
         return xp.negative(input)
 
-    def vjp_input(F, grad):
-        return -grad
-
+    def vjp_input(F, grad): return -grad
     samples = unary()
 
 
@@ -353,14 +308,9 @@ class addcmul:
         product = tensor1 * tensor2
         return input + (product if value == 1 else product * number_in(value, product.dtype))
 
-    def vjp_input(F, grad):
-        return grad
-
-    def vjp_tensor1(F, grad, tensor2, value):
-        return grad * (tensor2 * value)
-
-    def vjp_tensor2(F, grad, tensor1, value):
-        return grad * (tensor1 * value)
+    def vjp_input(F, grad): return grad
+    def vjp_tensor1(F, grad, tensor2, value): return grad * (tensor2 * value)
+    def vjp_tensor2(F, grad, tensor1, value): return grad * (tensor1 * value)
 
     def samples(make):
         yield (make(3, 4), make(4), make(3, 1)), {"value": 0.7}
@@ -383,14 +333,9 @@ class addcdiv:
             )
         return input + (tensor1 * number_in(value, tensor1.dtype)) / tensor2
 
-    def vjp_input(F, grad):
-        return grad
-
-    def vjp_tensor1(F, grad, tensor2, value):
-        return grad * value / tensor2
-
-    def vjp_tensor2(F, grad, tensor1, tensor2, value):
-        return -grad * (tensor1 * value / tensor2 / tensor2)
+    def vjp_input(F, grad): return grad
+    def vjp_tensor1(F, grad, tensor2, value): return grad * value / tensor2
+    def vjp_tensor2(F, grad, tensor1, tensor2, value): return -grad * (tensor1 * value / tensor2 / tensor2)
 
     def samples(make):
         yield (make(3, 4), make(4), make(3, 1, low=0.5)), {"value": 0.7}
@@ -410,14 +355,9 @@ class lerp:
         span = end - input
         return xp.where(abs(weight) < 0.5, input + weight * span, end - span * (1 - weight))
 
-    def vjp_input(F, grad, weight):
-        return grad * (1 - weight)
-
-    def vjp_end(F, grad, weight):
-        return grad * weight
-
-    def vjp_weight(F, grad, input, end):
-        return grad * (end - input)
+    def vjp_input(F, grad, weight): return grad * (1 - weight)
+    def vjp_end(F, grad, weight): return grad * weight
+    def vjp_weight(F, grad, input, end): return grad * (end - input)
 
     def samples(make):
         yield (make(3, 4), make(4), make(3, 1)), {}

@@ -103,10 +103,7 @@ def _logical(name: str, purpose: str, ufunc: np.ufunc):
     @operator(promote=Promote.COMPARE, exact=True, name=name, **METHODS)
     class function:
         __doc__ = f"{purpose}\n\n    input, other: broadcastable to a common shape. Returns bools of that shape.\n    "
-
-        def forward(xp, input: Array, other: Array):
-            return ufunc(input, other)
-
+        def forward(xp, input: Array, other: Array): return ufunc(input, other)
         samples = binary()
 
     return function
@@ -124,7 +121,5 @@ class logical_not:
     input: [*S]. Returns bools [*S].
     """
 
-    def forward(xp, input: Array):
-        return xp.logical_not(input)
-
+    def forward(xp, input: Array): return xp.logical_not(input)
     samples = unary()

@@ -16,9 +16,7 @@ def condition_array(condition: np.ndarray) -> np.ndarray:
         return condition
     if condition.dtype == np.uint8:
         return condition != 0
-    raise RuntimeError(
-        f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.name}"
-    )
+    raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.name}")
 
 
 @operator(promote=Promote.SAME, numbers=True, exact=True, module=None, name="where", node="WhereBackward0")
@@ -28,11 +26,8 @@ class where_kernel:
     def forward(xp, condition: Index, input: Array, other: Array):
         return xp.where(condition_array(condition), input, other)
 
-    def vjp_input(F, grad, condition):
-        return F.where(condition, grad, 0)
-
-    def vjp_other(F, grad, condition):
-        return F.where(condition, 0, grad)
+    def vjp_input(F, grad, condition): return F.where(condition, grad, 0)
+    def vjp_other(F, grad, condition): return F.where(condition, 0, grad)
 
     def samples(make):
         yield (make.mask(3, 4), make(3, 4), make(4)), {}
@@ -44,10 +39,8 @@ def where(condition, input=None, other=None, *, out=None):
     """The element of `input` where the condition holds, else that of `other`; with the condition alone, its `nonzero`.
 
     condition: bool; input, other: tensors or numbers. All broadcast to a common shape.
-
-    Raises:
-        RuntimeError: the condition is not bool.
-        TypeError: the condition is no tensor, or one of the values is missing.
+    Raises: RuntimeError (the condition is not bool), TypeError (the condition is no tensor, or one of the values is
+        missing).
     """
     if not isinstance(condition, Tensor):
         raise TypeError(f"where(): argument 'condition' must be Tensor, not {type(condition).__name__}")

@@ -74,10 +74,7 @@ def _question(name: str, purpose: str, answer):
     @operator(method=True, exact=True, elementwise=True, name=name)
     class function:
         __doc__ = f"{purpose}\n\n    input: [*S]. Returns bools [*S].\n    "
-
-        def forward(xp, input: Array):
-            return answer(input)
-
+        def forward(xp, input: Array): return answer(input)
         samples = unary()
 
     return function
@@ -139,8 +136,7 @@ class isclose:
                 raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
         return _near(xp, input, other, rtol, atol, equal_nan)
 
-    def samples(make):
-        yield (make(3, 4), make(3, 4)), {}
+    def samples(make): yield (make(3, 4), make(3, 4)), {}
 
 
 @composite(method=True)
@@ -186,8 +182,7 @@ class isin:
 def is_nonzero(input) -> bool:
     """Whether the only element is not zero, as a Python bool.
 
-    Raises:
-        RuntimeError: the tensor has more or fewer elements.
+    Raises: RuntimeError (the tensor has more or fewer elements).
     """
     if input.numel() != 1:
         what = "no values" if not input.numel() else "more than one value"

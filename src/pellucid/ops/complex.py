@@ -23,58 +23,45 @@ LINEAR = {"module": None, "holomorphic": False, "linear": True, "elementwise": T
 class _Part:
     """The real or imaginary parts of a complex tensor: views that share its memory, and copies."""
 
-    def samples(make):
-        yield (make(3, 4) + 1j * make(3, 4),), {}
+    def samples(make): yield (make(3, 4) + 1j * make(3, 4),), {}
 
 
 @operator(**LINEAR, view=True, node="RealBackward0")
 class real_part(_Part):
     """The real parts of a complex tensor, sharing its memory."""
 
-    def forward(xp, input: Array):
-        return input.real
-
-    def vjp_input(F, grad):
-        return F.complex_of(grad)
+    def forward(xp, input: Array): return input.real
+    def vjp_input(F, grad): return F.complex_of(grad)
 
 
 @operator(**LINEAR)
 class real_copy(real_part.operator.declaration):
     """The real parts, in memory of their own."""
 
-    def forward(xp, input: Array):
-        return input.real.copy()
+    def forward(xp, input: Array): return input.real.copy()
 
 
 @operator(**LINEAR, view=True, node="ImagBackward0")
 class imag_part(_Part):
     """The imaginary parts of a complex tensor, sharing its memory."""
 
-    def forward(xp, input: Array):
-        return input.imag
-
-    def vjp_input(F, grad):
-        return F.imaginary_of(grad)
+    def forward(xp, input: Array): return input.imag
+    def vjp_input(F, grad): return F.imaginary_of(grad)
 
 
 @operator(**LINEAR)
 class imag_copy(imag_part.operator.declaration):
     """The imaginary parts, in memory of their own."""
 
-    def forward(xp, input: Array):
-        return input.imag.copy()
+    def forward(xp, input: Array): return input.imag.copy()
 
 
 @operator(**LINEAR)
 class complex_of:
     """Real numbers as complex ones."""
 
-    def forward(xp, input: Array):
-        return input.astype(xp.result_type(input.dtype, xp.complex64))
-
-    def vjp_input(F, grad):
-        return F.real_copy(grad)
-
+    def forward(xp, input: Array): return input.astype(xp.result_type(input.dtype, xp.complex64))
+    def vjp_input(F, grad): return F.real_copy(grad)
     samples = unary()
 
 
@@ -87,8 +74,7 @@ class imaginary_of:
         made.imag = input
         return made
 
-    def vjp_input(F, grad):
-        return F.imag_copy(grad)
+    def vjp_input(F, grad): return F.imag_copy(grad)
 
     def samples(make):
         if make.dtype.kind == "f":
@@ -105,8 +91,7 @@ def real(input):
 def imag(input):
     """The imaginary parts of a complex tensor, sharing its memory.
 
-    Raises:
-        RuntimeError: the tensor is real.
+    Raises: RuntimeError (the tensor is real).
     """
     if input._array.dtype.kind != "c":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
@@ -135,12 +120,8 @@ class conj_physical:
     input: [*S]. Returns [*S] of the same dtype.
     """
 
-    def forward(xp, input: Array):
-        return xp.conjugate(input) if input.dtype.kind == "c" else input.copy()
-
-    def vjp_input(F, grad):
-        return F.conj(grad)
-
+    def forward(xp, input: Array): return xp.conjugate(input) if input.dtype.kind == "c" else input.copy()
+    def vjp_input(F, grad): return F.conj(grad)
     samples = unary()
 
 

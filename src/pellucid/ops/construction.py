@@ -188,11 +188,19 @@ def tensor(
             UserWarning,
             stacklevel=2,
         )
-    return finished(array_from(data, _dtype(dtype)), requires_grad, device)
+    return finished(_copied(data, _dtype(dtype)), requires_grad, device)
 
 
 def _dtype(dtype):
     return None if dtype is None else dtype_of(numpy_of(dtype))
+
+
+def _copied(data, dtype):
+    """A copy of the data: an array, or of a tensor under vmap a tensor that stands for each example as well."""
+    if not isinstance(data, Tensor) or not data._wraps:
+        return array_from(data, dtype)
+    copy = data.detach().clone()
+    return copy if dtype is None else copy.to(dtype)
 
 
 @composite(method=True, module=None)
@@ -200,9 +208,8 @@ def new_tensor(
     self: Tensor, data, *, dtype=None, device=None, requires_grad: bool = False, layout=None, pin_memory=False
 ) -> Tensor:
     """A new tensor holding a copy of the data, of this tensor's element type unless `dtype` says otherwise."""
-    return finished(
-        array_from(data, _dtype(dtype) or (self.dtype if not isinstance(data, Tensor) else None)), requires_grad, device
-    )
+    dtype = _dtype(dtype) or (self.dtype if not isinstance(data, Tensor) else None)
+    return finished(_copied(data, dtype), requires_grad, device)
 
 
 @composite()

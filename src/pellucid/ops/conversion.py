@@ -35,11 +35,8 @@ class memory_format:
     def __init__(self, name: str):
         self.name = name
 
-    def __repr__(self) -> str:
-        return f"torch.{self.name}"
-
-    def __reduce__(self):
-        return (_format_by_name, (self.name,))
+    def __repr__(self) -> str: return f"torch.{self.name}"
+    def __reduce__(self): return (_format_by_name, (self.name,))
 
 
 _FORMATS = {n: memory_format(n) for n in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")}
@@ -59,9 +56,7 @@ def arranged(array: np.ndarray, order: memory_format | None) -> np.ndarray:
         return array.copy(order="K")
     ndim = 4 if name == "channels_last" else 5
     if array.ndim != ndim:
-        raise RuntimeError(
-            f"required rank {ndim} tensor to use {name} format, got a tensor of shape {list(array.shape)}"
-        )
+        raise RuntimeError(f"required rank {ndim} tensor to use {name} format, got a tensor of shape {list(array.shape)}")
     return np.ascontiguousarray(np.moveaxis(array, 1, -1)).copy().transpose(0, ndim - 1, *range(1, ndim - 1))
 
 
@@ -105,8 +100,7 @@ class clone:
             return input.copy()
         return arranged(input, memory_format)
 
-    def vjp_input(F, grad):
-        return grad
+    def vjp_input(F, grad): return grad
 
     def batch(F, input, memory_format):
         return _each_in_order(F, input, memory_format, lambda whole: F.clone(whole, memory_format=memory_format))
@@ -143,8 +137,7 @@ class to_copy:
         made = cast(input, kind)
         return made if order is None or has_format(made, order) else arranged(made, order)
 
-    def vjp_input(F, grad, input_dtype):
-        return F._to_copy(grad, input_dtype)
+    def vjp_input(F, grad, input_dtype): return F._to_copy(grad, input_dtype)
 
     def batch(F, input, kind, order):
         return _each_in_order(F, input, order, lambda whole: F._to_copy(whole, kind, order))
@@ -174,9 +167,7 @@ def _read_target(args, device, dtype, other):
             device = arg
         elif arg is not None and not isinstance(arg, bool):
             if isinstance(arg, int):
-                raise RuntimeError(
-                    f"Cannot access accelerator device when none is available: to({arg}) names one; use 'cpu'."
-                )
+                raise RuntimeError(f"Cannot access accelerator device when none is available: to({arg}) names one; use 'cpu'.")
             raise TypeError(
                 "to() received an invalid combination of arguments - expected a dtype, a device or a tensor, "
                 f"but got ({type(arg).__name__})"
@@ -277,17 +268,10 @@ class copy_into:
     def forward(xp, input: Array, src: Array):
         return xp.broadcast_to(cast(src, input.dtype) if src.dtype != input.dtype else src, input.shape)
 
-    def vjp_input(F, grad):
-        return F.zero(grad)
-
-    def vjp_src(F, grad, src_dtype):
-        return F._to_copy(grad, src_dtype)
-
-    def jvp_input(F, tangent):
-        return F.zero(tangent)
-
-    def jvp_src(F, tangent):
-        return tangent  # broadcast and cast as every tangent is
+    def vjp_input(F, grad): return F.zero(grad)
+    def vjp_src(F, grad, src_dtype): return F._to_copy(grad, src_dtype)
+    def jvp_input(F, tangent): return F.zero(tangent)
+    def jvp_src(F, tangent): return tangent  # broadcast and cast as every tangent is
 
     def batch(F, size_of_batch, batched, input, src):
         input = for_each(F, input, "input" in batched, size_of_batch)
@@ -302,13 +286,11 @@ def check_broadcast(target: np.ndarray, shape: tuple[int, ...]) -> None:
             if lead < 0:
                 raise RuntimeError(
                     f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: the number of "
-                    f"sizes of the values ({len(shape)}) must be less or equal to the number of dimensions written to "
-                    f"({target.ndim})"
+                    f"sizes of the values ({len(shape)}) must be less or equal to the number of dimensions written to ({target.ndim})"
                 )
             raise RuntimeError(
                 f"The size of tensor a ({target.shape[position + lead]}) must match the size of tensor b ({shape[position]}) at "
-                f"non-singleton dimension {position + lead}: values of shape {list(shape)} do not fit into "
-                f"shape {list(target.shape)}"
+                f"non-singleton dimension {position + lead}: values of shape {list(shape)} do not fit into shape {list(target.shape)}"
             )
 
 
@@ -336,11 +318,8 @@ FILLS = {"module": None, "fills": True, "widen": False, "elementwise": True}
 class fill_number:
     """The value that `fill_(number)` writes."""
 
-    def forward(xp, input: Array, value):
-        return xp.full(input.shape, number_in(value, input.dtype), input.dtype)
-
-    def vjp_input(F, grad):
-        return F.zero(grad)
+    def forward(xp, input: Array, value): return xp.full(input.shape, number_in(value, input.dtype), input.dtype)
+    def vjp_input(F, grad): return F.zero(grad)
 
 
 @operator(**FILLS, node="FillBackward1")
@@ -350,14 +329,9 @@ class fill_tensor:
     def forward(xp, input: Array, value: Array):
         return xp.broadcast_to(cast(value, input.dtype), xp.broadcast_shapes(input.shape, value.shape)).copy()
 
-    def vjp_input(F, grad):
-        return F.zero(grad)
-
-    def vjp_value(F, grad, value_dtype):
-        return F._to_copy(grad, value_dtype)
-
-    def samples(make):
-        yield (make(3, 4), make()), {}
+    def vjp_input(F, grad): return F.zero(grad)
+    def vjp_value(F, grad, value_dtype): return F._to_copy(grad, value_dtype)
+    def samples(make): yield (make(3, 4), make()), {}
 
 
 def _filling(value):
@@ -365,9 +339,7 @@ def _filling(value):
     if not isinstance(value, Tensor):
         return fill_number
     if value._array.ndim:
-        raise RuntimeError(
-            f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
-        )
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions.")
     return fill_tensor
 
 
@@ -390,11 +362,8 @@ def fill_(self: Tensor, value) -> Tensor:
 class zero_value:
     """The value that `zero_()` writes."""
 
-    def forward(xp, input: Array):
-        return xp.zeros(input.shape, input.dtype)
-
-    def vjp_input(F, grad):
-        return F.zero(grad)
+    def forward(xp, input: Array): return xp.zeros(input.shape, input.dtype)
+    def vjp_input(F, grad): return F.zero(grad)
 
 
 def zero_(self: Tensor) -> Tensor:

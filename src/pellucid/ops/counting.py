@@ -17,21 +17,15 @@ __all__ = ["bincount", "histc", "histogram", "unique", "unique_consecutive"]
 def _compared_dim(name: str, array: np.ndarray, dim: int) -> int:
     """The dimension whose slices are compared, counted from the front.
 
-    Raises:
-        IndexError: there is no such dimension.
-        RuntimeError: the slices are empty.
+    Raises: IndexError (there is no such dimension), RuntimeError (the slices are empty).
     """
     if not array.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions: {name} needs slices to compare")
     dim = one_dim(dim, array.ndim)
     if array.shape.count(0) > 1:
-        raise RuntimeError(
-            f"{name}: Number of zero sized dimensions is more than one, so unique cannot be applied to {list(array.shape)}"
-        )
+        raise RuntimeError(f"{name}: Number of zero sized dimensions is more than one, so unique cannot be applied to {list(array.shape)}")
     if not array.size and array.shape[dim]:
-        raise RuntimeError(
-            f"{name}: There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
-        )
+        raise RuntimeError(f"{name}: There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
     return dim
 
 
@@ -95,20 +89,14 @@ def _asked(found, return_inverse: bool, return_counts: bool):
 def unique(input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim=None):
     """The distinct elements, or the distinct slices along `dim`, in ascending order. They have no derivative.
 
-    Args:
-        input: [*S].
-        sorted: as here they always are.
-        return_inverse: also give for each element the index of its value, [*S] (or [S[dim]]).
-        return_counts: also give how often each value occurs.
-        dim: the dimension whose slices are compared; None for single elements.
-
-    Returns:
-        A tensor, or a tuple of what was asked for.
-
-    Raises:
-        IndexError: a dimension that is not there.
-        RuntimeError: empty slices.
-        NotImplementedError: complex input; backward.
+    input: [*S].
+    sorted: as here they always are.
+    return_inverse: also give for each element the index of its value, [*S] (or [S[dim]]).
+    return_counts: also give how often each value occurs.
+    dim: the dimension whose slices are compared; None for single elements.
+    Returns a tensor, or a tuple of what was asked for.
+    Raises: IndexError (a dimension that is not there), RuntimeError (empty slices), NotImplementedError (complex input;
+        backward).
     """
     require_kind("unique", input._array, "fib")
     refuse_dynamic("unique", input)
@@ -136,19 +124,15 @@ class bincount_kernel:
     def forward(xp, input: Index, weights: Index | None = None, minlength: int = 0, lead: int = 0):
         if input.ndim != 1 + lead or input.dtype.kind not in "iu" or (input.size and input.min() < 0):
             raise RuntimeError(
-                f"bincount only supports 1-d non-negative integral inputs: got {input.dtype.name} of shape "
-                f"{list(input.shape[lead:])}"
+                f"bincount only supports 1-d non-negative integral inputs: got {input.dtype.name} of shape {list(input.shape[lead:])}"
             )
         if weights is not None and weights.shape != input.shape:
             raise RuntimeError(
-                "weights should be 1-d and have the same length as input: got "
-                f"{list(weights.shape[lead:])} and {list(input.shape[lead:])}"
+                f"weights should be 1-d and have the same length as input: got {list(weights.shape[lead:])} and {list(input.shape[lead:])}"
             )
         largest = input.max(-1, initial=-1)
         if (largest != largest.max(initial=-1)).any() and largest.max() >= minlength:
-            raise RuntimeError(
-                "vmap: bincount would give each example a result of another size. Pass a minlength that holds them all."
-            )
+            raise RuntimeError("vmap: bincount would give each example a result of another size. Pass a minlength that holds them all.")
         kind = np.int64 if weights is None else np.float32 if weights.dtype == np.float32 else np.float64
         if weights is None:
             return at_each_place(lead, lambda row: xp.bincount(row, None, minlength).astype(kind), input)
@@ -167,9 +151,7 @@ def bincount(input, weights=None, minlength: int = 0):
 
     input: [N], integers; weights: [N]. Returns [max(input) + 1, at least minlength]: int64, with weights their dtype if
     that is float32, else float64.
-
-    Raises:
-        RuntimeError: negative values, another shape or dtype.
+    Raises: RuntimeError (negative values, another shape or dtype).
     """
     if minlength < 0:
         raise RuntimeError(f"minlength should be >= 0: got {minlength}")
@@ -199,8 +181,7 @@ class histc_kernel:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins}")
         return at_each_place(lead, lambda row: _counts(row, bins, min, max), input)
 
-    def batch(F, input, bins, min, max, lead):
-        return F.histc(input, bins, min, max, lead + 1)
+    def batch(F, input, bins, min, max, lead): return F.histc(input, bins, min, max, lead + 1)
 
     def samples(make):
         if make.dtype.kind == "f":
@@ -213,9 +194,7 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None):
 
     input: [*S], floating-point. With min == max the smallest and largest element are taken.
     Returns [bins], of the input's dtype.
-
-    Raises:
-        RuntimeError: no bins, bounds out of order or not finite, or integers.
+    Raises: RuntimeError (no bins, bounds out of order or not finite, or integers).
     """
     return histc_kernel(input, bins, min, max, out=out)
 
@@ -228,9 +207,7 @@ def _even_edges(array: np.ndarray, bins: int, span) -> np.ndarray:
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RuntimeError(f"torch.histogram(): range [{low}, {high}] is not finite")
     if low > high:
-        raise RuntimeError(
-            f"torch.histogram(): min should not exceed max, but got min {low} max {high} for dimension 0"
-        )
+        raise RuntimeError(f"torch.histogram(): min should not exceed max, but got min {low} max {high} for dimension 0")
     if low == high:
         low, high = low - 0.5 if span is None else low - 1, high + 0.5 if span is None else high + 1
     return np.linspace(low, high, bins + 1, dtype=array.dtype)
@@ -272,25 +249,18 @@ class histogram_kernel:
 def histogram(input, bins, *, range=None, weight=None, density: bool = False, out=None):
     """How many elements (or how much weight) fall into each bin.
 
-    Args:
-        input: [*S], floating-point.
-        bins: the number of bins, or the edges as an ascending 1-d tensor.
-        range: where the bins begin and end; by default at the smallest and largest element.
-        weight: [*S]: how much each element counts.
-        density: divide so that the area under the histogram is one.
-
-    Returns:
-        The pair (hist, bin_edges).
-
-    Raises:
-        RuntimeError: integers, no bins, a range that is out of order or not finite, weights of another shape.
+    input: [*S], floating-point.
+    bins: the number of bins, or the edges as an ascending 1-d tensor.
+    range: where the bins begin and end; by default at the smallest and largest element.
+    weight: [*S]: how much each element counts.
+    density: divide so that the area under the histogram is one.
+    Returns the pair (hist, bin_edges).
+    Raises: RuntimeError (integers, no bins, a range that is out of order or not finite, weights of another shape).
     """
     if not isinstance(bins, Tensor):
         return histogram_kernel(input, None, weight, bins, range, density, out=out)
     if range is not None:
         raise TypeError("histogram(): give either a number of bins and a range, or the edges of the bins")
     if bins.ndim != 1 or not bins.numel():
-        raise RuntimeError(
-            f"torch.histogramdd(): bins tensor should have 1 dimension and at least one element: got {bins.ndim}"
-        )
+        raise RuntimeError(f"torch.histogramdd(): bins tensor should have 1 dimension and at least one element: got {bins.ndim}")
     return histogram_kernel(input, bins, weight, density=density, out=out)

@@ -47,9 +47,7 @@ def _mask(input: Tensor, channels: bool, draw) -> Tensor:
             f"\"bernoulli_scalar_cpu_\" not implemented for '{scalar_name(array)}': drop real and imaginary parts on their own"
         )
     if channels and array.ndim < 2:
-        raise RuntimeError(
-            f"Feature dropout requires at least 2 dimensions in the input: got shape {list(array.shape)}"
-        )
+        raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input: got shape {list(array.shape)}")
     shape = array.shape[:2] + (1,) * (array.ndim - 2) if channels else array.shape
     return drawn(lambda size: draw(size, array.dtype), shape, None if channels else np.empty_like(array))
 

@@ -33,12 +33,8 @@ def _of_two(name: str, purpose: str, ufunc: np.ufunc, of_input, of_other):
                 raise RuntimeError(f"{name} not implemented for complex tensors.")
             return ufunc(input, other)
 
-        def vjp_input(F, grad, input, other):
-            return of_input(F, grad, input, other)
-
-        def vjp_other(F, grad, input, other):
-            return of_other(F, grad, input, other)
-
+        def vjp_input(F, grad, input, other): return of_input(F, grad, input, other)
+        def vjp_other(F, grad, input, other): return of_other(F, grad, input, other)
         samples = binary()
 
     return function
@@ -81,8 +77,7 @@ class share:
     def forward(xp, input: Array, upper: Index, lower: Index):
         return xp.where(upper < lower, 0, xp.where(upper == lower, input / 2, input))
 
-    def vjp_input(F, grad, upper, lower):
-        return F.share(grad, upper, lower)
+    def vjp_input(F, grad, upper, lower): return F.share(grad, upper, lower)
 
 
 # --- bounds ----------------------------------------------------------------------------------------------------------
@@ -103,11 +98,8 @@ def bounded(xp, input, min, max):
 class clamp_number:
     """A floating-point tensor between two numbers."""
 
-    def forward(xp, input: Array, min: float | None, max: float | None):
-        return bounded(xp, input, min, max)
-
-    def vjp_input(F, grad, input, min, max):
-        return F.within(grad, input, min, max)
+    def forward(xp, input: Array, min: float | None, max: float | None): return bounded(xp, input, min, max)
+    def vjp_input(F, grad, input, min, max): return F.within(grad, input, min, max)
 
     def samples(make):
         yield (make(3, 4), -1.0, 1.0), {}
@@ -122,8 +114,7 @@ class within:
         inside = point >= min if max is None else point <= max if min is None else (point >= min) & (point <= max)
         return xp.where(inside, input, 0)
 
-    def vjp_input(F, grad, point, min, max):
-        return F.within(grad, point, min, max)
+    def vjp_input(F, grad, point, min, max): return F.within(grad, point, min, max)
 
 
 @operator(promote=Promote.SAME, numbers=("min", "max"), exact=True, module=None, node="ClampBackward0")
@@ -170,12 +161,9 @@ def clamp_(input, min=None, max=None):
 def clamp(input, min=None, max=None, *, out=None):
     """Each element brought between `min` and `max`; NaN stays NaN. The gradient is zero where an element was outside.
 
-    Args:
-        input: [*S], real.
-        min, max: numbers or tensors that broadcast with input; one may be None. Where min > max, max wins.
-
-    Raises:
-        RuntimeError: both bounds are None, or complex operands.
+    input: [*S], real.
+    min, max: numbers or tensors that broadcast with input; one may be None. Where min > max, max wins.
+    Raises: RuntimeError (both bounds are None, or complex operands).
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
@@ -220,11 +208,8 @@ class copysign:
         require_kind("copysign_cpu", input, "f")
         return xp.copysign(input, other)
 
-    def vjp_input(F, grad, input, result):
-        return F.where(input == 0, 0, grad * (result / input))
-
+    def vjp_input(F, grad, input, result): return F.where(input == 0, 0, grad * (result / input))
     vjp_other = no_slope
-
     samples = binary(low=0.3, high=2.0)
 
 
@@ -242,12 +227,8 @@ class logaddexp:
             return xp.log(xp.exp(input - upper) + xp.exp(other - upper)) + upper
         return xp.logaddexp(input, other)
 
-    def vjp_input(F, grad, input, other):
-        return grad / (1 + F.exp(other - input))
-
-    def vjp_other(F, grad, input, other):
-        return grad / (1 + F.exp(input - other))
-
+    def vjp_input(F, grad, input, other): return grad / (1 + F.exp(other - input))
+    def vjp_other(F, grad, input, other): return grad / (1 + F.exp(input - other))
     samples = binary()
 
 
@@ -262,12 +243,8 @@ class logaddexp2:
         require_kind("logaddexp2_cpu", input, "f")
         return xp.logaddexp2(input, other)
 
-    def vjp_input(F, grad, input, other):
-        return grad / (1 + F.exp2(other - input))
-
-    def vjp_other(F, grad, input, other):
-        return grad / (1 + F.exp2(input - other))
-
+    def vjp_input(F, grad, input, other): return grad / (1 + F.exp2(other - input))
+    def vjp_other(F, grad, input, other): return grad / (1 + F.exp2(input - other))
     samples = binary()
 
 
@@ -284,14 +261,11 @@ class heaviside:
             raise RuntimeError("heaviside is not yet implemented for complex tensors.")
         if input.dtype != values.dtype:
             raise RuntimeError(
-                f"heaviside is not yet implemented for tensors with different dtypes: {input.dtype.name}, "
-                f"{values.dtype.name}"
+                f"heaviside is not yet implemented for tensors with different dtypes: {input.dtype.name}, {values.dtype.name}"
             )
         return xp.where(input == 0, values, input > 0).astype(input.dtype)
 
-    def vjp_input(F, grad):
-        raise no_derivative("heaviside")
-
+    def vjp_input(F, grad): raise no_derivative("heaviside")
     vjp_values = vjp_input
 
 
@@ -307,11 +281,8 @@ class ldexp_integer:
             raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
         return xp.ldexp(input, other)
 
-    def vjp_input(F, grad, other):
-        return F.ldexp(grad, other)
-
-    def samples(make):
-        yield (make(3, 4), make.integers(4, low=-3, high=4)), {}
+    def vjp_input(F, grad, other): return F.ldexp(grad, other)
+    def samples(make): yield (make(3, 4), make.integers(4, low=-3, high=4)), {}
 
 
 def _floating_with_integer(input, other) -> bool:
@@ -347,9 +318,7 @@ class nextafter:
         require_kind("nextafter_cpu", input, "f")
         return xp.nextafter(input, other)
 
-    def vjp_input(F, grad, input, other):
-        return F.where(input == other, 0, grad)
-
+    def vjp_input(F, grad, input, other): return F.where(input == other, 0, grad)
     vjp_other = no_slope
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 import warnings
 
 import numpy as np
@@ -17,6 +18,7 @@ from pellucid.autograd.views import check_inplace, written
 from pellucid.core.device import CPU, check_device
 from pellucid.core.dtype import default_complex, dtype_of, get_default_dtype
 from pellucid.core.modes import modes
+from pellucid.core.sites import caller
 from pellucid.core.tensor import InferenceCounter, Tensor, wrap
 from pellucid.ops.batches import differs
 from pellucid.ops.geometry import sizes_of
@@ -30,8 +32,7 @@ __all__ = ["arange", "cartesian_prod", "combinations", "complex", "empty", "empt
 def finished(values, requires_grad: bool = False, device=None, out: Tensor | None = None) -> Tensor:
     """The tensor of a factory: over a fresh array (or a fresh tensor itself), or that given as `out`.
 
-    Raises:
-        RuntimeError: another device than the CPU, or `requires_grad` for a type without gradients.
+    Raises: RuntimeError (another device than the CPU, or `requires_grad` for a type without gradients).
     """
     if device is not None and device is not CPU:
         check_device(device)
@@ -40,13 +41,14 @@ def finished(values, requires_grad: bool = False, device=None, out: Tensor | Non
         return _into(out, made)
     if requires_grad and made._array.dtype.kind not in "fcV":
         raise RuntimeError(
-            "Only Tensors of floating point and complex dtype can require gradients: requires_grad=True was asked of "
-            f"{made.dtype}"
+            f"Only Tensors of floating point and complex dtype can require gradients: requires_grad=True was asked of {made.dtype}"
         )
     if modes.inference:
         made.rare.wish, made._counter = bool(requires_grad), InferenceCounter()
+    elif requires_grad:
+        made._requires_grad, made.rare.made = True, caller(sys._getframe(1))
     else:
-        made._requires_grad = bool(requires_grad)
+        made._requires_grad = False
     return made
 
 
@@ -75,7 +77,7 @@ def beside(input: Tensor, make, requires_grad: bool = False, device=None) -> Ten
         wrappers.append(input)
         input = input._value
     lead = tuple([w._level.size for w in reversed(wrappers) if w._batched])
-    made = finished(make(input._array, lead), requires_grad, device)
+    made = finished(make(input._array, lead), requires_grad and not wrappers, device)
     for w in reversed(wrappers):
         made = batch_of(made, w._level, w._batched)
     return made.requires_grad_() if requires_grad and wrappers else made
@@ -216,9 +218,7 @@ def _strided(size, stride, kind: np.dtype, lead: tuple = ()) -> np.ndarray:
     """Uninitialised arrays with the given strides (in elements), for each place in the dimensions `lead` one."""
     size, stride = sizes_of((size,), "empty_strided"), sizes_of((stride,), "empty_strided")
     if len(size) != len(stride):
-        raise RuntimeError(
-            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
-        )
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
     need = 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) if math.prod(size) else 0
     memory = np.empty((*lead, max(need, 1)), kind)
     strides = [*memory.strides[:-1], *[s * kind.itemsize for s in stride]]
@@ -287,9 +287,7 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     if any(isinstance(v, float) and not math.isfinite(v) for v in (start, end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
-        raise RuntimeError(
-            f"upper bound and lower bound inconsistent with step sign: start={start}, end={end}, step={step}"
-        )
+        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: start={start}, end={end}, step={step}")
     whole = all(isinstance(v, int) for v in bounds)
     kind = numpy_of(dtype, np.dtype(np.int64) if whole else None)
     if out is not None and dtype is None:
@@ -383,8 +381,7 @@ def _bound(operator_name: str, name: str, value):
     """A bound of a range as a Python number; RuntimeError for a tensor of several elements."""
     if isinstance(value, Tensor) and value._array.ndim:
         raise RuntimeError(
-            f"{operator_name} only supports 0-dimensional start and end tensors, but got {name} with "
-            f"{value._array.ndim} dimension(s)."
+            f"{operator_name} only supports 0-dimensional start and end tensors, but got {name} with {value._array.ndim} dimension(s)."
         )
     return _number(value)
 
@@ -442,9 +439,7 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple[Tensor, ...]:
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for tensor in tensors:
         if tensor._array.ndim > 1:
-            raise RuntimeError(
-                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(tensor._array.shape)}"
-            )
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(tensor._array.shape)}")
         if tensor._array.dtype != tensors[0]._array.dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
     swap = indexing == "xy" and len(tensors) >= 2
@@ -522,27 +517,18 @@ class complex:
 
     def forward(xp, real: Array, imag: Array):
         if real.dtype.char not in "fde" or imag.dtype.char not in "fde":
-            raise RuntimeError(
-                f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}"
-            )
+            raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}")
         if real.dtype != imag.dtype:
-            raise RuntimeError(
-                f"Expected object of scalar type {real.dtype} but got scalar type {imag.dtype} for second argument"
-            )
+            raise RuntimeError(f"Expected object of scalar type {real.dtype} but got scalar type {imag.dtype} for second argument")
         made = xp.empty(
             xp.broadcast_shapes(real.shape, imag.shape), xp.complex128 if real.dtype.char == "d" else xp.complex64
         )
         made.real, made.imag = real, imag
         return made
 
-    def vjp_real(F, grad):
-        return F.view_as_real(grad)[..., 0]
-
-    def vjp_imag(F, grad):
-        return F.view_as_real(grad)[..., 1]
-
-    def samples(make):
-        yield (make(3, 1), make(4)), {}
+    def vjp_real(F, grad): return F.view_as_real(grad)[..., 0]
+    def vjp_imag(F, grad): return F.view_as_real(grad)[..., 1]
+    def samples(make): yield (make(3, 1), make(4)), {}
 
 
 @composite()
@@ -552,11 +538,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
         if not isinstance(value, Tensor):
             raise TypeError(f"polar(): argument '{name}' must be Tensor, not {type(value).__name__}")
     if abs._array.dtype.char not in "fd" or angle._array.dtype.char not in "fd":
-        raise RuntimeError(
-            f"Expected both inputs to be Half, Float or Double tensors but got {abs.dtype} and {angle.dtype}"
-        )
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {abs.dtype} and {angle.dtype}")
     if abs._array.dtype != angle._array.dtype:
-        raise RuntimeError(
-            f"Expected object of scalar type {abs.dtype} but got scalar type {angle.dtype} for second argument"
-        )
+        raise RuntimeError(f"Expected object of scalar type {abs.dtype} but got scalar type {angle.dtype} for second argument")
     return complex(abs * angle.cos(), abs * angle.sin())

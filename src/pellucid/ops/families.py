@@ -16,11 +16,9 @@ def smooth(values, low: float = -2.0, high: float = 2.0, **options):
     """Declare a function of one operand, [*S] to [*S], that makes integers the default float.
 
     The decorated function is the formula of its derivative, and gives it its name and purpose.
-
-    Args:
-        values: a ufunc, or a forward `values(xp, input: Array)`.
-        low, high: between which numbers its samples lie.
-        options: of `operator`, beside those of `SMOOTH`.
+    values: a ufunc, or a forward `values(xp, input: Array)`.
+    low, high: between which numbers its samples lie.
+    options: of `operator`, beside those of `SMOOTH`.
     """
     options = {**SMOOTH, "ufunc": values if isinstance(values, np.ufunc) else None, **options}
 

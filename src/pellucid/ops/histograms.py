@@ -155,19 +155,14 @@ class histogramdd_kernel:
 def histogramdd(input, bins, *, range=None, weight=None, density=False):
     """How many points (or how much weight) fall into each box of a grid in D dimensions.
 
-    Args:
-        input: [*S, D]: points, float32 or float64.
-        bins: the number of bins, the same or one for each dimension, or D ascending tensors of edges.
-        range: where the bins begin and end, two numbers for each dimension; by default at the smallest and largest value.
-        weight: [*S]: how much each point counts, of the input's dtype.
-        density: divide so that the integral over the grid is one.
-
-    Returns:
-        The pair (hist [bins of the first dimension, ...], bin_edges, a tuple of D tensors).
-
-    Raises:
-        RuntimeError: other shapes and dtypes, no bins, a range out of order or not finite.
-        TypeError: bins of another kind.
+    input: [*S, D]: points, float32 or float64.
+    bins: the number of bins, the same or one for each dimension, or D ascending tensors of edges.
+    range: where the bins begin and end, two numbers for each dimension; by default at the smallest and largest value.
+    weight: [*S]: how much each point counts, of the input's dtype.
+    density: divide so that the integral over the grid is one.
+    Returns the pair (hist [bins of the first dimension, ...], bin_edges, a tuple of D tensors).
+    Raises: RuntimeError (other shapes and dtypes, no bins, a range out of order or not finite), TypeError (bins of another
+        kind).
     """
     counts = [bins] * (input.shape[-1] if input.ndim else 0) if isinstance(bins, int) else bins
     if not isinstance(counts, (list, tuple)) or len({isinstance(b, Tensor) for b in counts}) > 1:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import PUBLIC, composite
+from pellucid.autograd.views import written
 from pellucid.core import dtype as dtypes
 from pellucid.core.dtype import dtype
-from pellucid.core.tensor import InferenceCounter, Tensor, counter, strided, wrap
+from pellucid.core.tensor import InferenceCounter, Tensor, strided, wrap
 
 __all__ = ["TYPES"]
 
@@ -85,7 +86,7 @@ def resize_(self: Tensor, *sizes, memory_format=None) -> Tensor:
     whole[: flat.size] = flat
     self._array = whole.reshape(shape)
     if not isinstance(self._counter, InferenceCounter):
-        counter(self).bump("resize_")
+        written(self, "resize_")
     return self
 
 
@@ -101,7 +102,7 @@ def set_(self: Tensor, source: Tensor | None = None, *unused) -> Tensor:
     self._array = np.empty(0, self._array.dtype) if source is None else source._array
     if self._rare is not None:
         self._rare.accumulator = None  # edges made before lead to the old memory
-    counter(self).bump("set_")
+    written(self, "set_")
     return self
 
 
@@ -131,7 +132,7 @@ def apply_(self: Tensor, callable) -> Tensor:
     _need_no_grad(self, "apply_")
     for place in np.ndindex(self._array.shape):
         self._array[place] = callable(self._array[place].item())
-    counter(self).bump("apply_")
+    written(self, "apply_")
     return self
 
 
@@ -141,7 +142,7 @@ def map_(self: Tensor, tensor: Tensor, callable) -> Tensor:
     others = np.broadcast_to(tensor._array, self._array.shape)
     for place in np.ndindex(self._array.shape):
         self._array[place] = callable(self._array[place].item(), others[place].item())
-    counter(self).bump("map_")
+    written(self, "map_")
     return self
 
 

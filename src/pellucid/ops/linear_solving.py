@@ -379,19 +379,14 @@ class _cholesky:
 
     def vjp_A(F, grad, result):
         upper = adjoint_of(F, result)
-        half = _half(F, upper @ grad)
-        left = F.linalg_solve(upper, (half + adjoint_of(F, half)) * 0.5)
+        inner = upper @ grad
+        half = (F.tril(inner, 0) + adjoint_of(F, F.tril(inner, -1))) * 0.5
+        left = F.linalg_solve(upper, half)
         return adjoint_of(F, F.linalg_solve(upper, adjoint_of(F, left)))
 
     def jvp_A(F, tangent, result):
-        both = (tangent + adjoint_of(F, tangent)) * 0.5
-        inner = F.linalg_solve(result, adjoint_of(F, F.linalg_solve(result, both)))
-        return result @ _half(F, inner)
-
-
-def _half(F, matrix):
-    """The lower triangle, with half of the diagonal."""
-    return (F.tril(matrix, 0) + F.tril(matrix, -1)) * 0.5
+        inner = adjoint_of(F, F.linalg_solve(result, adjoint_of(F, F.linalg_solve(result, tangent))))
+        return result @ ((F.tril(inner, 0) + F.tril(adjoint_of(F, inner), -1)) * 0.5)  # both triangles count alike
 
 
 def _not_positive(A: np.ndarray) -> str:

@@ -36,8 +36,7 @@ class masked_fill_number:
         _check_mask(mask, "masked_fill_")
         return xp.where(mask, number_in(value, input.dtype), input)
 
-    def vjp_input(F, grad, mask):
-        return F.masked_fill(grad, mask, 0)
+    def vjp_input(F, grad, mask): return F.masked_fill(grad, mask, 0)
 
     def samples(make):
         yield (make(3, 4), make.mask(3, 4), 2.0), {}
@@ -54,14 +53,9 @@ class masked_fill_tensor:
             raise RuntimeError(f"value cannot be converted to type {dtype_of(input.dtype).name} without overflow")
         return xp.where(mask, cast(value, input.dtype), input)
 
-    def vjp_input(F, grad, mask):
-        return F.masked_fill(grad, mask, 0)
-
-    def vjp_value(F, grad, mask, value_dtype):
-        return F._to_copy(F.where(mask, grad, 0), value_dtype)
-
-    def samples(make):
-        yield (make(3, 4), make.mask(3, 4), make()), {}
+    def vjp_input(F, grad, mask): return F.masked_fill(grad, mask, 0)
+    def vjp_value(F, grad, mask, value_dtype): return F._to_copy(F.where(mask, grad, 0), value_dtype)
+    def samples(make): yield (make(3, 4), make.mask(3, 4), make()), {}
 
 
 def _filling(value):
@@ -114,8 +108,7 @@ class masked_select:
             input, mask = xp.broadcast_arrays(input, mask)
         return input[mask]
 
-    def vjp_input(F, grad, mask, input_shape):
-        return F.masked_select_backward(grad, mask, input_shape)
+    def vjp_input(F, grad, mask, input_shape): return F.masked_select_backward(grad, mask, input_shape)
 
     def batch(F, size_of_batch, batched, input, mask):
         input, mask = side_by_side(F, batched, input=input, mask=mask)
@@ -145,8 +138,7 @@ class masked_select_backward:
         whole[xp.broadcast_to(mask, shape)] = input
         return sum_to(whole, input_shape)
 
-    def vjp_input(F, grad, mask):
-        return F.masked_select(grad, mask)
+    def vjp_input(F, grad, mask): return F.masked_select(grad, mask)
 
     def batch(F, size_of_batch, batched, input, mask, input_shape):
         rank = max(len(input_shape), len(mask.shape) - ("mask" in batched))
@@ -173,9 +165,7 @@ def _placed(xp, whole: np.ndarray, mask: np.ndarray, source: np.ndarray, lead: i
     values = source.reshape(len(chosen), math.prod(source.shape[lead:]))
     count = int(chosen.sum(axis=1).max(initial=0))
     if values.shape[1] < count:
-        raise RuntimeError(
-            f"Number of elements of source < number of ones in mask: got {values.shape[1]} and {count}"
-        )
+        raise RuntimeError(f"Number of elements of source < number of ones in mask: got {values.shape[1]} and {count}")
     if not count:
         return whole.copy()
     found = xp.take_along_axis(values, order, 1)
@@ -190,16 +180,12 @@ class masked_scatter_:
         _check_mask(mask, "masked_scatter_")
         if input.dtype != source.dtype:
             raise RuntimeError(
-                "masked_scatter: expected self and source to have same dtypes but got "
-                f"{dtype_of(input.dtype)} and {dtype_of(source.dtype)}"
+                f"masked_scatter: expected self and source to have same dtypes but got {dtype_of(input.dtype)} and {dtype_of(source.dtype)}"
             )
         return _placed(xp, input, mask, source, lead)
 
-    def vjp_input(F, grad, mask):
-        return F.masked_fill(grad, mask, 0)
-
-    def vjp_source(F, grad, mask, source_shape, lead):
-        return F.masked_scatter_backward(grad, mask, source_shape, lead)
+    def vjp_input(F, grad, mask): return F.masked_fill(grad, mask, 0)
+    def vjp_source(F, grad, mask, source_shape, lead): return F.masked_scatter_backward(grad, mask, source_shape, lead)
 
     def batch(F, size_of_batch, batched, input, mask, source, lead):
         input, source = (for_each(F, t, n in batched, size_of_batch) for n, t in (("input", input), ("source", source)))
@@ -222,16 +208,14 @@ class masked_scatter_backward:
         whole[rows, order[rows, columns]] = input.reshape(chosen.shape)[rows, columns]
         return whole.reshape(source_shape)
 
-    def vjp_input(F, grad, mask, input_shape, lead):
-        return F.masked_place(grad, mask, input_shape, lead)
+    def vjp_input(F, grad, mask, input_shape, lead): return F.masked_place(grad, mask, input_shape, lead)
 
     def batch(F, size_of_batch, batched, input, mask, source_shape, lead):
         input = for_each(F, input, "input" in batched, size_of_batch)
         input, mask = side_by_side(F, batched | {"input"}, input=input, mask=mask)
         return F.masked_scatter_backward(input, mask, (size_of_batch, *source_shape), lead + 1)
 
-    def samples(make):
-        yield (make(3, 4), make.mask(3, 4), (13,)), {}
+    def samples(make): yield (make(3, 4), make.mask(3, 4), (13,)), {}
 
 
 @operator(holomorphic=False, linear=True, module=None)
@@ -241,8 +225,7 @@ class masked_place:
     def forward(xp, source: Array, mask: Index, shape: tuple, lead: int = 0):
         return _placed(xp, xp.zeros(shape, source.dtype), mask, source, lead)
 
-    def vjp_source(F, grad, mask, source_shape, lead):
-        return F.masked_scatter_backward(grad, mask, source_shape, lead)
+    def vjp_source(F, grad, mask, source_shape, lead): return F.masked_scatter_backward(grad, mask, source_shape, lead)
 
     def batch(F, size_of_batch, batched, source, mask, shape, lead):
         source = for_each(F, source, "source" in batched, size_of_batch)
@@ -250,8 +233,7 @@ class masked_place:
             mask = F.view(mask, (size_of_batch, *(1,) * (len(shape) + 1 - len(mask.shape)), *mask.shape[1:]))
         return F.masked_place(source, mask, (size_of_batch, *shape), lead + 1)
 
-    def samples(make):
-        yield (make(13), make.mask(3, 4), (3, 4)), {}
+    def samples(make): yield (make(13), make.mask(3, 4), (3, 4)), {}
 
 
 @composite(method=True)

@@ -51,19 +51,16 @@ def _slope(F, grad, input, result, order: float):
 class norm_kernel:
     """The norm of the vectors along dimensions."""
 
-    def canonical(input, order, dim, keepdim):
-        return float(order), all_dims(dim, input.ndim), bool(keepdim)
+    def canonical(input, order, dim, keepdim): return float(order), all_dims(dim, input.ndim), bool(keepdim)
 
     def forward(xp, input: Array, order: float, dim: tuple, keepdim: bool):
         if input.dtype.kind not in "fc":
             raise RuntimeError(
-                "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                f"{dtype_of(input.dtype).name.capitalize()}"
+                f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype_of(input.dtype).name.capitalize()}"
             )
         if (order < 0 or math.isinf(order)) and not input.size and not all(input.shape[d] for d in dim):
             raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {order} norm on an empty tensor because the "
-                "operation does not have an identity"
+                f"linalg.vector_norm cannot compute the {order} norm on an empty tensor because the operation does not have an identity"
             )
         return xp.asarray(_norm(xp, xp.absolute(input), order, dim, keepdim))
 
@@ -93,15 +90,12 @@ class norm_kernel:
 def vector_norm(x, ord=2, dim=None, keepdim: bool = False, *, dtype=None, out=None):
     """The norm of vectors: the elements along `dim` (all of them by default).
 
-    Args:
-        x: [*S], floating-point or complex; the result is real.
-        ord: any number, inf and -inf for the largest and smallest absolute value, 0 for how many are not zero.
-        dim: a dimension or a tuple.
-        keepdim: keep the reduced dimensions, with size one.
-        dtype: convert to this type first.
-
-    Raises:
-        RuntimeError: integers, or an empty tensor where the norm has no value.
+    x: [*S], floating-point or complex; the result is real.
+    ord: any number, inf and -inf for the largest and smallest absolute value, 0 for how many are not zero.
+    dim: a dimension or a tuple.
+    keepdim: keep the reduced dimensions, with size one.
+    dtype: convert to this type first.
+    Raises: RuntimeError (integers, or an empty tensor where the norm has no value).
     """
     if not isinstance(ord, (int, float)):
         raise TypeError(f"linalg_vector_norm(): argument 'ord' must be Number, not {type(ord).__name__}")
@@ -118,13 +112,10 @@ def vector_norm(x, ord=2, dim=None, keepdim: bool = False, *, dtype=None, out=No
 def norm(input, p="fro", dim=None, keepdim: bool = False, out=None, dtype=None):
     """The norm of a tensor: a vector norm of order p over `dim`; "nuc" for the nuclear norm of matrices.
 
-    Args:
-        input: [*S], floating-point or complex.
-        p: a number, "fro" (the same as 2) or "nuc".
-        dim: a dimension or a tuple; None for the norm of all elements.
-
-    Raises:
-        RuntimeError: integers, or another name.
+    input: [*S], floating-point or complex.
+    p: a number, "fro" (the same as 2) or "nuc".
+    dim: a dimension or a tuple; None for the norm of all elements.
+    Raises: RuntimeError (integers, or another name).
     """
     if isinstance(p, str) and p != "fro":
         if p != "nuc":
@@ -164,8 +155,7 @@ def _shrinkage(input, p: float, dim: int, maxnorm: float):
 def renorm(input, p: float, dim: int, maxnorm: float, *, out=None):
     """The tensor with each slice along `dim` scaled down to a p-norm of at most `maxnorm`.
 
-    Raises:
-        RuntimeError: p is not positive, maxnorm is negative, or fewer than two dimensions.
+    Raises: RuntimeError (p is not positive, maxnorm is negative, or fewer than two dimensions).
     """
     return input.mul(_shrinkage(input, p, dim, maxnorm), out=out)
 
@@ -185,11 +175,8 @@ class cross_kernel:
             product[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
         return xp.ascontiguousarray(xp.moveaxis(product, -1, dim))
 
-    def vjp_input(F, grad, other, dim):
-        return F.linalg_cross(other, grad, dim)
-
-    def vjp_other(F, grad, input, dim):
-        return F.linalg_cross(grad, input, dim)
+    def vjp_input(F, grad, other, dim): return F.linalg_cross(other, grad, dim)
+    def vjp_other(F, grad, input, dim): return F.linalg_cross(grad, input, dim)
 
     def batch(F, batched, input, other, dim):
         # `dim` counts from the end, and operands have as many dimensions
@@ -203,15 +190,12 @@ class cross_kernel:
 
 def _check_cross(input, other, dim: int) -> int:
     if input.ndim != other.ndim:
-        raise RuntimeError(
-            f"linalg.cross: inputs must have the same number of dimensions: got {input.ndim} and {other.ndim}"
-        )
+        raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions: got {input.ndim} and {other.ndim}")
     dim = one_dim(dim, input.ndim) - input.ndim
     for tensor in (input, other):
         if not tensor.ndim or tensor.shape[dim] != 3:
             raise RuntimeError(
-                f"linalg.cross: inputs dimension {dim} must have length 3. Got "
-                f"{[t.shape[dim] if t.ndim else None for t in (input, other)]}"
+                f"linalg.cross: inputs dimension {dim} must have length 3. Got {[t.shape[dim] if t.ndim else None for t in (input, other)]}"
             )
     return dim
 
@@ -221,9 +205,7 @@ def linalg_cross(input, other, *, dim: int = -1, out=None):
     """The vector product of two tensors along a dimension of size 3.
 
     input, other: broadcastable, with as many dimensions. Returns the common shape and dtype.
-
-    Raises:
-        RuntimeError: the numbers of dimensions differ, or the dimension is not of size 3.
+    Raises: RuntimeError (the numbers of dimensions differ, or the dimension is not of size 3).
     """
     return cross_kernel(input, other, _check_cross(input, other, dim), out=out)
 

@@ -105,9 +105,7 @@ def _unit_of_angle(name: str, purpose: str, factor: float):
                 raise RuntimeError(f"{name} is not supported for complex tensors.")
             return input * factor
 
-        def vjp_input(F, grad):
-            return grad * factor
-
+        def vjp_input(F, grad): return grad * factor
         samples = unary()
 
     return function
@@ -130,12 +128,8 @@ class abs:
         require_kind("abs_cpu", input, "fci")
         return xp.absolute(input)
 
-    def vjp_input(F, grad, input):
-        return grad * F.sgn(input)
-
-    def jvp_input(F, tangent, input):
-        return tangent * F.conj(F.sgn(input))  # its real part
-
+    def vjp_input(F, grad, input): return grad * F.sgn(input)
+    def jvp_input(F, tangent, input): return tangent * F.conj(F.sgn(input))  # its real part
     samples = unary()
 
 
@@ -169,12 +163,8 @@ class sgn:
         modulus = xp.absolute(input)
         return xp.where(modulus == 0, 0, input / modulus).astype(input.dtype)
 
-    def vjp_input(F, grad, input, result, input_dtype):
-        return _across(F, grad, input, result, input_dtype)
-
-    def jvp_input(F, tangent, input, result, input_dtype):
-        return _across(F, tangent, input, result, input_dtype)
-
+    def vjp_input(F, grad, input, result, input_dtype): return _across(F, grad, input, result, input_dtype)
+    def jvp_input(F, tangent, input, result, input_dtype): return _across(F, tangent, input, result, input_dtype)
     samples = unary()
 
 
@@ -188,9 +178,7 @@ class sign:
 
     def forward(xp, input: Array):
         if input.dtype.kind == "c":
-            raise NotImplementedError(
-                "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
-            )
+            raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
         return signs(xp, input)
 
     vjp_input = no_slope
@@ -233,9 +221,7 @@ class frac:
         require_kind("frac_cpu", input, "f")
         return input - xp.trunc(input)
 
-    def vjp_input(F, grad):
-        return grad
-
+    def vjp_input(F, grad): return grad
     samples = unary(0.1, 0.9)
 
 
@@ -272,9 +258,7 @@ class nan_to_num:
             return input.copy()
         return xp.nan_to_num(input, copy=True, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
 
-    def vjp_input(F, grad, input):
-        return F.where(F.isfinite(input), grad, 0)
-
+    def vjp_input(F, grad, input): return F.where(F.isfinite(input), grad, 0)
     samples = unary()
 
 
@@ -292,9 +276,7 @@ class frexp:
         mantissa, exponent = xp.frexp(input)
         return xp.asarray(mantissa), xp.asarray(exponent, np.int32)
 
-    def vjp_input(F, grad, exponent):
-        return F.times_power_of_two(grad, exponent)
-
+    def vjp_input(F, grad, exponent): return F.times_power_of_two(grad, exponent)
     samples = unary(0.3, 0.45)
 
 
@@ -302,11 +284,8 @@ class frexp:
 class times_power_of_two:
     """input * 2^-exponent, exactly."""
 
-    def forward(xp, input: Array, exponent: Index):
-        return xp.ldexp(input, -exponent)
-
-    def vjp_input(F, grad, exponent):
-        return F.times_power_of_two(grad, exponent)
+    def forward(xp, input: Array, exponent: Index): return xp.ldexp(input, -exponent)
+    def vjp_input(F, grad, exponent): return F.times_power_of_two(grad, exponent)
 
     def samples(make):
         if make.dtype.kind == "f":

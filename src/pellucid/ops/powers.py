@@ -75,8 +75,7 @@ class pow_scalar:
 class pow_less_one:
     """input ** (exponent - 1) for a number `exponent`: what the derivative of a power needs."""
 
-    def forward(xp, input: Array, exponent: Array):
-        return real_power(xp, input, exponent - 1)
+    def forward(xp, input: Array, exponent: Array): return real_power(xp, input, exponent - 1)
 
     def vjp_input(F, grad, input, exponent):
         if exponent == 1:
@@ -142,11 +141,8 @@ def pow_(input, exponent):
 def pow(input, exponent, *, out=None):
     """`input` to the power of `exponent`, element by element.
 
-    Args:
-        input, exponent: tensors or numbers, at least one a tensor, broadcastable to a common shape.
-
-    Raises:
-        RuntimeError: integers to a negative integer power.
+    input, exponent: tensors or numbers, at least one a tensor, broadcastable to a common shape.
+    Raises: RuntimeError (integers to a negative integer power).
     """
     return _form(input, exponent)(input, exponent, out=out)
 
@@ -180,9 +176,7 @@ def float_power_(input, exponent):
     other_complex = exponent.is_complex() if isinstance(exponent, Tensor) else isinstance(exponent, complex)
     wanted = complex128 if input.is_complex() or other_complex else float64
     if input.dtype is not wanted:
-        raise RuntimeError(
-            f"the base given to float_power_ has dtype {input.dtype} but the operation's result requires dtype {wanted}"
-        )
+        raise RuntimeError(f"the base given to float_power_ has dtype {input.dtype} but the operation's result requires dtype {wanted}")
     return pow_(input, _wide(exponent))
 
 

@@ -18,9 +18,7 @@ def _floating(kernel: str, *arrays) -> None:
     """NotImplementedError unless all are float32 or float64: the kernels know no others."""
     for array in arrays:
         if array.dtype.name not in ("float32", "float64"):
-            raise NotImplementedError(
-                f"\"{kernel}\" not implemented for '{scalar_name(array)}'. Draw in float32 and convert."
-            )
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(array)}'. Draw in float32 and convert.")
 
 
 @operator(name="_standard_gamma", node="StandardGammaBackward0", widen=False, elementwise=True)
@@ -31,11 +29,8 @@ class standard_gamma:
     `_standard_gamma_grad`.
     """
 
-    def forward(xp, input: Array, generator=None):
-        return gamma(input, generator)
-
-    def vjp_input(F, grad, input, result):
-        return grad * F._standard_gamma_grad(input, result)
+    def forward(xp, input: Array, generator=None): return gamma(input, generator)
+    def vjp_input(F, grad, input, result): return grad * F._standard_gamma_grad(input, result)
 
 
 @operator(name="_standard_gamma_grad", node="StandardGammaGradBackward0", widen=False, elementwise=True)
@@ -51,8 +46,7 @@ class standard_gamma_grad:
         _floating("_standard_gamma_grad_cpu", self, output)
         return gamma_gradient(*xp.broadcast_arrays(self, output))
 
-    def vjp_self(F, grad):
-        raise NotImplementedError("the derivative for '_standard_gamma_grad' is not implemented.")
+    def vjp_self(F, grad): raise NotImplementedError("the derivative for '_standard_gamma_grad' is not implemented.")
 
     def vjp_output(F, grad):
         raise NotImplementedError("the derivative for '_standard_gamma_grad: output' is not implemented.")
@@ -68,12 +62,15 @@ class sample_dirichlet:
     Source: Figurnov, Mohamed and Mnih, Implicit reparameterization gradients, 2018.
     """
 
-    def forward(xp, input: Array, generator=None):
-        return dirichlet(input, generator)
+    def forward(xp, input: Array, generator=None): return dirichlet(input, generator)
 
     def vjp_input(F, grad, input, result):
         moved = F._dirichlet_grad(result, input, F.sum_dim(input, (-1,), True))
         return moved * (grad - F.sum_dim(result * grad, (-1,), True))
+
+    def jvp_input(F, tangent, input, result):
+        moved = tangent * F._dirichlet_grad(result, input, F.sum_dim(input, (-1,), True))
+        return moved - result * F.sum_dim(moved, (-1,), True)
 
 
 @operator(name="_dirichlet_grad", node="DirichletGradBackward0", widen=False, elementwise=True)
@@ -88,14 +85,9 @@ class dirichlet_grad:
         x, alpha, total = xp.broadcast_arrays(x, alpha, total)
         return beta_gradient(alpha, total - alpha, x) / (1 - x)
 
-    def vjp_x(F, grad):
-        raise NotImplementedError("the derivative for '_dirichlet_grad: x' is not implemented.")
-
-    def vjp_alpha(F, grad):
-        raise NotImplementedError("the derivative for '_dirichlet_grad: alpha' is not implemented.")
-
-    def vjp_total(F, grad):
-        raise NotImplementedError("the derivative for '_dirichlet_grad: total' is not implemented.")
+    def vjp_x(F, grad): raise NotImplementedError("the derivative for '_dirichlet_grad: x' is not implemented.")
+    def vjp_alpha(F, grad): raise NotImplementedError("the derivative for '_dirichlet_grad: alpha' is not implemented.")
+    def vjp_total(F, grad): raise NotImplementedError("the derivative for '_dirichlet_grad: total' is not implemented.")
 
 
 @operator(module=None, name="binomial", widen=False, elementwise=True)
@@ -111,15 +103,11 @@ def binomial(count, prob, generator=None):
     """Binomial numbers: how many of `count` trials succeed, each with probability `prob`.
 
     count, prob: float32 or float64, of one dtype, broadcastable. Returns the common shape. Not differentiable.
-
-    Raises:
-        ValueError: an operand is not of a floating type.
-        RuntimeError: shapes that do not broadcast, two dtypes, or an operand that is not finite.
+    Raises: ValueError (an operand is not of a floating type), RuntimeError (shapes that do not broadcast, two dtypes, or an
+        operand that is not finite).
     """
     for name, given in (("count", count), ("prob", prob)):
         if not given.is_floating_point():
             kind = scalar_name(given._array)
-            raise ValueError(
-                f"binomial only supports floating-point dtypes for {name}, got: {kind}. Convert it with .float()."
-            )
+            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {kind}. Convert it with .float().")
     return binomial_of(count, prob, generator)

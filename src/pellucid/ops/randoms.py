@@ -33,10 +33,9 @@ PUBLIC["torch"].update({n: getattr(draws, n) for n in ("Generator", "default_gen
 def drawn(draw, shape: tuple, into: np.ndarray | None = None) -> Tensor:
     """A tensor of random numbers: inside vmap one for each example, the same for all, or an error, as `randomness` says.
 
-    Args:
-        draw: gives an array of numbers of a shape.
-        shape: that of the result.
-        into: an array of that shape to write to, in the order of its memory; inside vmap there is none.
+    draw: gives an array of numbers of a shape.
+    shape: that of the result.
+    into: an array of that shape to write to, in the order of its memory; inside vmap there is none.
     """
     level = batch_level()
     if level is None:
@@ -115,9 +114,7 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
     RuntimeError for an empty range, or one that the type cannot hold; TypeError if `size` is no sequence.
     """
     if size is None and args and not isinstance(args[-1], (tuple, list)):
-        raise TypeError(
-            f"randint(): argument 'size' (position {len(args)}) must be tuple of ints, not {type(args[-1]).__name__}"
-        )
+        raise TypeError(f"randint(): argument 'size' (position {len(args)}) must be tuple of ints, not {type(args[-1]).__name__}")
     low, high, rest = _range(args, low, high, "randint")
     shape = sizes_of((rest[0] if size is None else size,), "randint")
     kind = out._array.dtype if out is not None and dtype is None else numpy_of(dtype, np.dtype(np.int64))
@@ -165,9 +162,7 @@ class normal_of:
         kind = xp.promote_types(mean.dtype, std.dtype) if mean.dtype.kind != "V" else mean.dtype
         return draws.normal(xp.broadcast_shapes(mean.shape, std.shape), kind, mean, std, generator)
 
-    def vjp_mean(F, grad):
-        return grad * 0
-
+    def vjp_mean(F, grad): return grad * 0
     vjp_std = vjp_mean
 
 
@@ -185,9 +180,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         mean, std = [v if isinstance(v, Tensor) else wrap(np.asarray(v, kind)) for v in (mean, std)]
         return normal_of(mean, std, generator=generator, out=out)
     if size is None:
-        raise TypeError(
-            "normal() received an invalid combination of arguments: with numbers for mean and std, size is needed"
-        )
+        raise TypeError("normal() received an invalid combination of arguments: with numbers for mean and std, size is needed")
     kind = out._array.dtype if out is not None and dtype is None else numpy_of(dtype)
     made = drawn(lambda s: draws.normal(s, kind, mean, std, generator), sizes_of((size,), "normal"))
     return finished(made, requires_grad, device, out)
@@ -205,19 +198,15 @@ class bernoulli:
             return draws.bernoulli(float(p), input.shape, input.dtype, generator)
         return draws.bernoulli(input, None, input.dtype, generator)
 
-    def vjp_input(F, grad):
-        return grad * 0
+    def vjp_input(F, grad): return grad * 0
 
 
 @operator(**RANDOM)
 class poisson:
     """Poisson numbers, one for each rate. input: [*S]. Returns [*S] of the same dtype; RuntimeError for a negative rate."""
 
-    def forward(xp, input: Array, generator=None):
-        return draws.poisson(input, generator)
-
-    def vjp_input(F, grad):
-        return grad * 0
+    def forward(xp, input: Array, generator=None): return draws.poisson(input, generator)
+    def vjp_input(F, grad): return grad * 0
 
 
 @operator(method=True, widen=False)

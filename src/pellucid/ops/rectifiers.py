@@ -59,13 +59,9 @@ def _gate(name: str, where: str, closed):
         def forward(xp, input: Array, point: Array, low: float, high: float | None = None):
             return xp.where(closed(point, low, high), 0, input)
 
-        def vjp_input(F, grad, point, low, high):
-            return getattr(F, name)(grad, point, low, high)
-
+        def vjp_input(F, grad, point, low, high): return getattr(F, name)(grad, point, low, high)
         vjp_point = no_slope
-
-        def samples(make):
-            yield (make(3, 4), make(3, 4), -1.0, 1.0), {}
+        def samples(make): yield (make(3, 4), make(3, 4), -1.0, 1.0), {}
 
 
 _gate("pass_above", "over a number", lambda point, low, high: point <= low)
@@ -77,16 +73,10 @@ _gate("pass_outside", "outside of two numbers", lambda point, low, high: (point 
 class slope_below:
     """The gradient where `point` is positive, slope times the gradient elsewhere."""
 
-    def forward(xp, input: Array, point: Array, slope: Array):
-        return xp.where(point > 0, input, input * slope)
-
-    def vjp_input(F, grad, point, slope):
-        return F.slope_below(grad, point, slope)
-
+    def forward(xp, input: Array, point: Array, slope: Array): return xp.where(point > 0, input, input * slope)
+    def vjp_input(F, grad, point, slope): return F.slope_below(grad, point, slope)
     vjp_point = no_slope
-
-    def vjp_slope(F, grad, input, point):
-        return F.where(point > 0, 0, grad * input)
+    def vjp_slope(F, grad, input, point): return F.where(point > 0, 0, grad * input)
 
     def samples(make):
         yield (make(3, 4), make(3, 4), 0.1), {}
@@ -110,9 +100,7 @@ class relu:
         require_kind("clamp_min_scalar_cpu", input, "fi")
         return xp.maximum(0, input)  # in this order -0 stays what it is
 
-    def vjp_input(F, grad, result):
-        return F.pass_above(grad, result, 0)
-
+    def vjp_input(F, grad, result): return F.pass_above(grad, result, 0)
     samples = unary()
 
 
@@ -130,19 +118,15 @@ class hardtanh_kernel:
         kind = input.dtype.type
         return xp.minimum(kind(max_val), xp.maximum(kind(min_val), input))
 
-    def vjp_input(F, grad, input, min_val, max_val):
-        return F.pass_inside(grad, input, min_val, max_val)
-
-    def samples(make):
-        yield (make(3, 4), -1.0, 1.0), {}
+    def vjp_input(F, grad, input, min_val, max_val): return F.pass_inside(grad, input, min_val, max_val)
+    def samples(make): yield (make(3, 4), -1.0, 1.0), {}
 
 
 @composite(module="nn.functional")
 def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
     """Each element brought between `min_val` and `max_val`; the gradient is zero on the bounds and outside.
 
-    Raises:
-        ValueError: min_val > max_val.
+    Raises: ValueError (min_val > max_val).
     """
     if min_val > max_val:
         raise ValueError(f"min_val cannot be greater than max_val: got {min_val} and {max_val}")
@@ -162,11 +146,8 @@ class leaky_kernel:
             return xp.maximum(input, input * negative_slope)
         return xp.where(input > 0, input, input * negative_slope)
 
-    def vjp_input(F, grad, input, negative_slope):
-        return F.slope_below(grad, input, negative_slope)
-
-    def samples(make):
-        yield (make(3, 4), 0.1), {}
+    def vjp_input(F, grad, input, negative_slope): return F.slope_below(grad, input, negative_slope)
+    def samples(make): yield (make(3, 4), 0.1), {}
 
 
 @composite(module="nn.functional")
@@ -179,17 +160,10 @@ def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
 class prelu_kernel:
     """x for positive x, weight * x for the others; weight broadcasts."""
 
-    def forward(xp, input: Array, weight: Array):
-        return xp.where(input > 0, input, weight * input)
-
-    def vjp_input(F, grad, input, weight):
-        return F.slope_below(grad, input, weight)
-
-    def vjp_weight(F, grad, input):
-        return F.where(input > 0, 0, grad * input)
-
-    def samples(make):
-        yield (make(2, 3, 4), make(3, 1)), {}
+    def forward(xp, input: Array, weight: Array): return xp.where(input > 0, input, weight * input)
+    def vjp_input(F, grad, input, weight): return F.slope_below(grad, input, weight)
+    def vjp_weight(F, grad, input): return F.where(input > 0, 0, grad * input)
+    def samples(make): yield (make(2, 3, 4), make(3, 1)), {}
 
 
 @composite(method=True, module=("torch", "nn.functional"))
@@ -197,9 +171,7 @@ def prelu(input, weight):
     """x for positive x, a learnt weight times x for the others.
 
     input: [N, C, *] or any shape; weight: [C], or one element. Returns the input's shape.
-
-    Raises:
-        RuntimeError: dtypes differ, or the weight is neither one element nor one for each channel.
+    Raises: RuntimeError (dtypes differ, or the weight is neither one element nor one for each channel).
     """
     x, w = input._array, weight._array
     if x.dtype != w.dtype:
@@ -212,8 +184,7 @@ def prelu(input, weight):
         channels = x.shape[1] if x.ndim > 1 else 1
         if channels != w.size:
             raise RuntimeError(
-                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.size} "
-                f"and channel size = {channels}."
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.size} and channel size = {channels}."
             )
     channel = min(x.ndim - 1, 1)
     return prelu_kernel(input, weight.reshape([w.size if d == channel else 1 for d in range(x.ndim)]))
@@ -223,11 +194,8 @@ def prelu(input, weight):
 class rrelu_kernel:
     """x for positive x, noise * x for the others."""
 
-    def forward(xp, input: Array, noise: Index):
-        return xp.where(input > 0, input, input * noise)
-
-    def vjp_input(F, grad, input, noise):
-        return F.slope_below(grad, input, noise)
+    def forward(xp, input: Array, noise: Index): return xp.where(input > 0, input, input * noise)
+    def vjp_input(F, grad, input, noise): return F.slope_below(grad, input, noise)
 
 
 @composite(name="rrelu", module="nn.functional")
@@ -264,11 +232,8 @@ class threshold_kernel:
         require_kind("threshold_cpu", input, "fi")
         return xp.where(input <= threshold, number_in(value, input.dtype), input)
 
-    def vjp_input(F, grad, input, threshold):
-        return F.pass_above(grad, input, threshold)
-
-    def samples(make):
-        yield (make(3, 4), 0.2, 5.0), {}
+    def vjp_input(F, grad, input, threshold): return F.pass_above(grad, input, threshold)
+    def samples(make): yield (make(3, 4), 0.2, 5.0), {}
 
 
 @composite()
@@ -300,9 +265,7 @@ class hardsigmoid_kernel:
         require_kind("hardsigmoid", input, "f")
         return xp.minimum(xp.maximum(input + 3, 0), 6) / 6
 
-    def vjp_input(F, grad, input):
-        return F.pass_inside(grad / 6, input, -3.0, 3.0)
-
+    def vjp_input(F, grad, input): return F.pass_inside(grad / 6, input, -3.0, 3.0)
     samples = unary()
 
 
@@ -317,9 +280,7 @@ class hardswish_kernel:
         require_kind("hardswish", input, "f")
         return input * xp.minimum(xp.maximum(input + 3, 0), 6) / 6
 
-    def vjp_input(F, grad, input):
-        return F.where(input <= -3, 0, F.where(input < 3, grad * (input / 3 + 0.5), grad))
-
+    def vjp_input(F, grad, input): return F.where(input <= -3, 0, F.where(input < 3, grad * (input / 3 + 0.5), grad))
     samples = unary()
 
 
@@ -338,9 +299,7 @@ class hardshrink:
         require_kind("hardshrink_cpu", input, "f")
         return xp.where((input >= -lambd) & (input <= lambd), 0, input)
 
-    def vjp_input(F, grad, input, lambd):
-        return F.pass_outside(grad, input, -lambd, lambd)
-
+    def vjp_input(F, grad, input, lambd): return F.pass_outside(grad, input, -lambd, lambd)
     samples = unary()
 
 
@@ -359,9 +318,7 @@ class softshrink:
             raise RuntimeError(f"lambda must be in range [0, {top:g}] for input dtype {kind}, but found {lambd:g}")
         return xp.where(input > lambd, input - lambd, xp.where(input < -lambd, input + lambd, input * 0))
 
-    def vjp_input(F, grad, input, lambd):
-        return F.pass_outside(grad, input, -lambd, lambd)
-
+    def vjp_input(F, grad, input, lambd): return F.pass_outside(grad, input, -lambd, lambd)
     samples = unary()
 
 

@@ -56,8 +56,7 @@ class expand_reduced:
         spread[...] = input if keepdim or input.ndim == 0 else input.reshape(reduced_shape(input_shape, dim))
         return spread
 
-    def vjp_input(F, grad, dim, keepdim):
-        return F.sum_dim(grad, dim, keepdim)
+    def vjp_input(F, grad, dim, keepdim): return F.sum_dim(grad, dim, keepdim)
 
     def samples(make):
         yield (make(4), (3, 4), (0,), False), {}
@@ -76,11 +75,8 @@ class sum_all:
             return xp.add.reduce(input, axis=None, dtype=np.int64)
         return xp.add.reduce(input, axis=None)
 
-    def vjp_input(F, grad, input_shape):
-        return F.expand_all(grad, input_shape)
-
-    def batch(F, input):
-        return of_each(F, F.sum_dim, input)
+    def vjp_input(F, grad, input_shape): return F.expand_all(grad, input_shape)
+    def batch(F, input): return of_each(F, F.sum_dim, input)
 
     def samples(make):
         yield (make(3, 4),), {}
@@ -96,14 +92,12 @@ class expand_all:
         spread[...] = input
         return spread
 
-    def vjp_input(F, grad):
-        return F.sum_all(grad)
+    def vjp_input(F, grad): return F.sum_all(grad)
 
     def batch(F, size_of_batch, input, input_shape):
         return F.expand_reduced(input, (size_of_batch, *input_shape), tuple(range(1, len(input_shape) + 1)), False)
 
-    def samples(make):
-        yield (make(), (3, 4)), {}
+    def samples(make): yield (make(), (3, 4)), {}
 
 
 @operator(module=None, exact=True, node="SumBackward1", linear=True)
@@ -111,13 +105,8 @@ class sum_dim:
     """The sum over dimensions."""
 
     canonical = whole
-
-    def forward(xp, input: Array, dim: tuple, keepdim: bool = False):
-        return added(xp, input, dim, keepdim)
-
-    def vjp_input(F, grad, input_shape, dim, keepdim):
-        return F.expand_reduced(grad, input_shape, dim, keepdim)
-
+    def forward(xp, input: Array, dim: tuple, keepdim: bool = False): return added(xp, input, dim, keepdim)
+    def vjp_input(F, grad, input_shape, dim, keepdim): return F.expand_reduced(grad, input_shape, dim, keepdim)
     samples = reduction()
 
 
@@ -130,16 +119,12 @@ def typed(tensor, dtype):
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """The sum over all dimensions, or over those in `dim`.
 
-    Args:
-        input: [*S]; integers and bools are summed as int64.
-        dim: a dimension or a tuple of them; None or () for all.
-        keepdim: keep the summed dimensions, with size one.
-        dtype: convert to this type first.
-        axis, keepdims: NumPy's names for the two.
-
-    Raises:
-        IndexError: a dimension that is not there.
-        RuntimeError: a dimension named twice.
+    input: [*S]; integers and bools are summed as int64.
+    dim: a dimension or a tuple of them; None or () for all.
+    keepdim: keep the summed dimensions, with size one.
+    dtype: convert to this type first.
+    axis, keepdims: NumPy's names for the two.
+    Raises: IndexError (a dimension that is not there), RuntimeError (a dimension named twice).
     """
     if dim is None and axis is None and dtype is None and not keepdim and not keepdims:
         return sum_all(input, out=out)
@@ -153,8 +138,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keep
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum over elements that are not NaN; see `sum`.
 
-    Raises:
-        RuntimeError: complex input.
+    Raises: RuntimeError (complex input).
     """
     if input.is_complex():
         raise RuntimeError("nansum on CPU does not support complex inputs")
@@ -168,8 +152,7 @@ class nan_as_zero:
     def forward(xp, input: Array):
         return input.copy() if input.dtype.kind in "iub" else xp.where(xp.isnan(input), 0, input)
 
-    def vjp_input(F, grad, input):
-        return F.where(F.isnan(input), 0, grad)
+    def vjp_input(F, grad, input): return F.where(F.isnan(input), 0, grad)
 
 
 # --- mean ------------------------------------------------------------------------------------------------------------
@@ -191,11 +174,8 @@ class mean_all:
         _refuse_whole_numbers("mean", input)
         return xp.true_divide(xp.add.reduce(input, axis=None), input.dtype.type(input.size))
 
-    def vjp_input(F, grad, input_shape):
-        return F.expand_all(grad / math.prod(input_shape), input_shape)
-
-    def batch(F, input):
-        return of_each(F, F.mean_dim, input)
+    def vjp_input(F, grad, input_shape): return F.expand_all(grad / math.prod(input_shape), input_shape)
+    def batch(F, input): return of_each(F, F.mean_dim, input)
 
     def samples(make):
         yield (make(3, 4),), {}
@@ -223,12 +203,9 @@ class mean_dim:
 def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """The mean over all dimensions, or over those in `dim`; NaN where there are no elements.
 
-    Args:
-        input: [*S], floating-point or complex (or say with `dtype` in what to compute).
-        dim, keepdim, dtype, axis, keepdims: as for `sum`.
-
-    Raises:
-        RuntimeError: integers or bools without `dtype`.
+    input: [*S], floating-point or complex (or say with `dtype` in what to compute).
+    dim, keepdim, dtype, axis, keepdims: as for `sum`.
+    Raises: RuntimeError (integers or bools without `dtype`).
     """
     if dim is None and axis is None and dtype is None and not keepdim and not keepdims:
         return mean_all(input, out=out)
@@ -240,8 +217,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean of the elements that are not NaN; see `mean`.
 
-    Raises:
-        RuntimeError: integers or bools.
+    Raises: RuntimeError (integers or bools).
     """
     if not input.is_floating_point():
         raise RuntimeError(f"nanmean(): expected input to have floating point dtype but got {input.dtype}")
@@ -268,8 +244,7 @@ def _slope_along(F, input, dim: int):
 class prod_all:
     """The product of all elements."""
 
-    def forward(xp, input: Array):
-        return _product(xp, input, None)
+    def forward(xp, input: Array): return _product(xp, input, None)
 
     def vjp_input(F, grad, input, input_shape):
         return grad * F.reshape(F.prod_others(F.reshape(input, (-1,))), input_shape)
@@ -277,8 +252,7 @@ class prod_all:
     def jvp_input(F, tangent, input):
         return F.sum_all(F.reshape(tangent, (-1,)) * F.prod_others(F.reshape(input, (-1,))))
 
-    def batch(F, input):
-        return F.prod_dim(F.reshape(input, (input.shape[0], math.prod(input.shape[1:]))), 1, False)
+    def batch(F, input): return F.prod_dim(F.reshape(input, (input.shape[0], math.prod(input.shape[1:]))), 1, False)
 
     def samples(make):
         yield (make(2, 3),), {}
@@ -290,8 +264,7 @@ class prod_all:
 class prod_dim:
     """The product over one dimension."""
 
-    def canonical(input, dim, keepdim):
-        return one_dim(dim, input.ndim), bool(keepdim)
+    def canonical(input, dim, keepdim): return one_dim(dim, input.ndim), bool(keepdim)
 
     def forward(xp, input: Array, dim: int, keepdim: bool = False):
         return _product(xp, input, dim if input.ndim else (), keepdim)
@@ -328,8 +301,7 @@ class prod_others:
         rows = F.fill_diagonal_of(input, 1.0)
         return F.sum_dim(F.fill_diagonal_of(tangent, 0.0) * F.prod_others(rows), (-1,), False)
 
-    def samples(make):
-        yield (make(2, 3),), {}
+    def samples(make): yield (make(2, 3),), {}
 
 
 @operator(module=None, exact=True, batching="leading")
@@ -343,14 +315,9 @@ class fill_diagonal_of:
         rows[..., xp.arange(size), xp.arange(size)] = value
         return rows
 
-    def vjp_input(F, grad):
-        return F.sum_off_diagonal(grad)
-
-    def jvp_input(F, tangent):
-        return F.fill_diagonal_of(tangent, 0.0)
-
-    def samples(make):
-        yield (make(2, 3), 1.0), {}
+    def vjp_input(F, grad): return F.sum_off_diagonal(grad)
+    def jvp_input(F, tangent): return F.fill_diagonal_of(tangent, 0.0)
+    def samples(make): yield (make(2, 3), 1.0), {}
 
 
 @operator(module=None, exact=True, linear=True, batching="leading")
@@ -361,19 +328,15 @@ class sum_off_diagonal:
         places = xp.arange(input.shape[-1])
         return xp.add.reduce(input, axis=-2) - input[..., places, places]
 
-    def vjp_input(F, grad):
-        return F.fill_diagonal_of(grad, 0.0)
-
-    def samples(make):
-        yield (make(2, 3, 3),), {}
+    def vjp_input(F, grad): return F.fill_diagonal_of(grad, 0.0)
+    def samples(make): yield (make(2, 3, 3),), {}
 
 
 @composite(method=True)
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """The product of all elements, or over one dimension; integers and bools are multiplied as int64.
 
-    Args:
-        input: [*S]. dim: one dimension, None for all. keepdim, dtype, axis, keepdims: as for `sum`.
+    input: [*S]. dim: one dimension, None for all. keepdim, dtype, axis, keepdims: as for `sum`.
     """
     dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
     input = typed(input, dtype)
@@ -420,15 +383,13 @@ def _truth(name: str, which: str, ufunc: np.ufunc):
     @operator(module=None, exact=True, name=f"{name}_dim")
     class over_dim:
         __doc__ = f"Whether {which} over `dim` true."
-
         canonical = whole
 
         def forward(xp, input: Array, dim: tuple, keepdim: bool):
             found = ufunc.reduce(input, axis=dim, keepdims=keepdim, dtype=bool)
             return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
-        def samples(make):
-            yield (make(3, 4) > 1, 0, False), {}
+        def samples(make): yield (make(3, 4) > 1, 0, False), {}
 
     def function(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
         dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
@@ -450,11 +411,6 @@ class count_nonzero:
     input: [*S]. Returns int64, S without `dim`.
     """
 
-    def canonical(input, dim=None):
-        return all_dims(dim, input.ndim)
-
-    def forward(xp, input: Array, dim: tuple | None = None):
-        return xp.add.reduce(input != 0, axis=dim, dtype=np.int64)
-
-    def samples(make):
-        yield (make(3, 4), 0), {}
+    def canonical(input, dim=None): return all_dims(dim, input.ndim)
+    def forward(xp, input: Array, dim: tuple | None = None): return xp.add.reduce(input != 0, axis=dim, dtype=np.int64)
+    def samples(make): yield (make(3, 4), 0), {}

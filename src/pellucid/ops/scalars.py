@@ -50,6 +50,8 @@ def number_in(value, kind: np.dtype) -> np.ndarray:
             raise TypeError(
                 f"fill_value must be a number or a 0-d tensor, got a tensor of shape {list(value._array.shape)}"
             )
+        if value._wraps:
+            value.item()  # an error: there is a value for each example
         return value._array.astype(kind)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise OverflowError(f"int too big to convert: {value}")

@@ -53,13 +53,8 @@ class cumsum_kernel:
     """The sum of the elements up to each."""
 
     canonical = along
-
-    def forward(xp, input: Array, dim: int):
-        return scanned(xp, xp.add, input, dim)
-
-    def vjp_input(F, grad, dim):
-        return F.cumsum_back(grad, dim)
-
+    def forward(xp, input: Array, dim: int): return scanned(xp, xp.add, input, dim)
+    def vjp_input(F, grad, dim): return F.cumsum_back(grad, dim)
     samples = _samples
 
 
@@ -67,12 +62,8 @@ class cumsum_kernel:
 class cumsum_back:
     """The sum of the elements from each on."""
 
-    def forward(xp, input: Array, dim: int):
-        return scanned(xp, xp.add, input, dim, backwards=True)
-
-    def vjp_input(F, grad, dim):
-        return F.cumsum(grad, dim)
-
+    def forward(xp, input: Array, dim: int): return scanned(xp, xp.add, input, dim, backwards=True)
+    def vjp_input(F, grad, dim): return F.cumsum(grad, dim)
     samples = _samples
 
 
@@ -81,9 +72,7 @@ class cumprod_kernel:
     """The product of the elements up to each."""
 
     canonical = along
-
-    def forward(xp, input: Array, dim: int):
-        return scanned(xp, xp.multiply, input, dim)
+    def forward(xp, input: Array, dim: int): return scanned(xp, xp.multiply, input, dim)
 
     def vjp_input(F, grad, input, input_shape, dim):
         if not input_shape:
@@ -128,42 +117,26 @@ class cumprod_back:
         others[..., xp.arange(size), xp.arange(size)] = 1
         return xp.add.reduce(xp.triu(xp.multiply.accumulate(others, axis=-1)) * input[..., None, :], axis=-1)
 
-    def vjp_input(F, grad, point):
-        return _cumprod_forth(F, grad, point)
-
-    def jvp_input(F, tangent, point):
-        return F.cumprod_back(tangent, point)
-
-    def vjp_point(F, grad, input, point):
-        return _cumprod_bend(F, grad, input, point)
-
-    def jvp_point(F, tangent, input, point):
-        return _cumprod_bend(F, tangent, input, point)
-
-    def samples(make):
-        yield (make(2, 3), make(2, 3)), {}
+    def vjp_input(F, grad, point): return _cumprod_forth(F, grad, point)
+    def jvp_input(F, tangent, point): return F.cumprod_back(tangent, point)
+    def vjp_point(F, grad, input, point): return _cumprod_bend(F, grad, input, point)
+    def jvp_point(F, tangent, input, point): return _cumprod_bend(F, tangent, input, point)
+    def samples(make): yield (make(2, 3), make(2, 3)), {}
 
 
 @operator(module=None, exact=True, linear=True, batching="leading")
 class upper_triangle:
     """The last two dimensions with zeros below the diagonal."""
 
-    def forward(xp, input: Array):
-        return xp.triu(input)
-
-    def vjp_input(F, grad):
-        return F.upper_triangle(grad)
-
-    def samples(make):
-        yield (make(2, 3, 3),), {}
+    def forward(xp, input: Array): return xp.triu(input)
+    def vjp_input(F, grad): return F.upper_triangle(grad)
+    def samples(make): yield (make(2, 3, 3),), {}
 
 
 def _in_place(kernel, name: str):
     def form(input, dim, *, dtype=None):
         if dtype is not None and dtype is not input.dtype:
-            raise RuntimeError(
-                f"Bad in-place call: input tensor dtype {input.dtype} and output dtype {dtype} must match"
-            )
+            raise RuntimeError(f"Bad in-place call: input tensor dtype {input.dtype} and output dtype {dtype} must match")
         if input._array.dtype.kind in "iub" and input._array.dtype != np.int64:
             return input.copy_(kernel(input, dim))
         return inplace(kernel.operator, input, (dim,))
@@ -234,12 +207,8 @@ class logcumsumexp:
         require_kind("logcumsumexp_out_cpu", input, "fc")
         return _log_sums(xp, input, dim)
 
-    def vjp_input(F, grad, input, result, dim):
-        return F.logcumsumexp_back(grad, input, result, dim)
-
-    def jvp_input(F, tangent, input, result, dim):
-        return F.logcumsumexp_forth(tangent, input, result, dim)
-
+    def vjp_input(F, grad, input, result, dim): return F.logcumsumexp_back(grad, input, result, dim)
+    def jvp_input(F, tangent, input, result, dim): return F.logcumsumexp_forth(tangent, input, result, dim)
     samples = _samples
 
 
@@ -250,17 +219,10 @@ class logcumsumexp_back:
     def forward(xp, input: Array, point: Array, output: Array, dim: int):
         return _mixed(xp, input, -output, point, dim, backwards=True)
 
-    def vjp_input(F, grad, point, output, dim):
-        return F.logcumsumexp_forth(grad, point, output, dim)
-
-    def vjp_point(F, grad, input, point, output, dim):
-        return grad * F.logcumsumexp_back(input, point, output, dim)
-
-    def vjp_output(F, grad, input, point, output, dim):
-        return -input * F.logcumsumexp_forth(grad, point, output, dim)
-
-    def jvp_input(F, tangent, point, output, dim):
-        return F.logcumsumexp_back(tangent, point, output, dim)
+    def vjp_input(F, grad, point, output, dim): return F.logcumsumexp_forth(grad, point, output, dim)
+    def vjp_point(F, grad, input, point, output, dim): return grad * F.logcumsumexp_back(input, point, output, dim)
+    def vjp_output(F, grad, input, point, output, dim): return -input * F.logcumsumexp_forth(grad, point, output, dim)
+    def jvp_input(F, tangent, point, output, dim): return F.logcumsumexp_back(tangent, point, output, dim)
 
     def jvp_point(F, tangent, input, point, output, dim):
         return tangent * F.logcumsumexp_back(input, point, output, dim)
@@ -278,17 +240,10 @@ class logcumsumexp_forth:
     def forward(xp, input: Array, point: Array, output: Array, dim: int):
         return _mixed(xp, input, point, -output, dim, backwards=False)
 
-    def vjp_input(F, grad, point, output, dim):
-        return F.logcumsumexp_back(grad, point, output, dim)
-
-    def vjp_point(F, grad, input, point, output, dim):
-        return input * F.logcumsumexp_back(grad, point, output, dim)
-
-    def vjp_output(F, grad, input, point, output, dim):
-        return -grad * F.logcumsumexp_forth(input, point, output, dim)
-
-    def jvp_input(F, tangent, point, output, dim):
-        return F.logcumsumexp_forth(tangent, point, output, dim)
+    def vjp_input(F, grad, point, output, dim): return F.logcumsumexp_back(grad, point, output, dim)
+    def vjp_point(F, grad, input, point, output, dim): return input * F.logcumsumexp_back(grad, point, output, dim)
+    def vjp_output(F, grad, input, point, output, dim): return -grad * F.logcumsumexp_forth(input, point, output, dim)
+    def jvp_input(F, tangent, point, output, dim): return F.logcumsumexp_forth(tangent, point, output, dim)
 
     def jvp_point(F, tangent, input, point, output, dim):
         return F.logcumsumexp_forth(input * tangent, point, output, dim)
@@ -328,9 +283,7 @@ def _running_extreme(name: str, which: str, ufunc: np.ufunc):
         """
 
         canonical = along
-
-        def forward(xp, input: Array, dim: int):
-            return _running(xp, name, ufunc, input, dim)
+        def forward(xp, input: Array, dim: int): return _running(xp, name, ufunc, input, dim)
 
         def samples(make):
             yield (make.distinct(3, 4), 0), {}
@@ -356,9 +309,7 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=Non
     """The n-th difference along `dim`: element i + 1 minus element i, n times.
 
     input: [*S] with at least one dimension; prepend, append: tensors joined to it first. Bools are compared.
-
-    Raises:
-        RuntimeError: a 0-d tensor, or a negative n.
+    Raises: RuntimeError (a 0-d tensor, or a negative n).
     """
     if not input._array.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -367,8 +318,7 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=Non
     for name, other in (("prepend", prepend), ("append", append)):
         if other is not None and other.ndim != input.ndim:
             raise RuntimeError(
-                f"diff expects prepend or append to be the same dimension as input: {name} has "
-                f"{other.ndim}, input {input.ndim}"
+                f"diff expects prepend or append to be the same dimension as input: {name} has {other.ndim}, input {input.ndim}"
             )
     dim = one_dim(dim, input.ndim)
     result = input.clone() if n == 0 else _joined(input, prepend, append, dim)
@@ -385,10 +335,7 @@ def _steps(y, x, dx, dim: int):
         return dx
     if x.ndim == 1 and y.ndim != 1:
         if x.size(0) != y.size(dim):
-            raise RuntimeError(
-                f"There must be one `x` value for each sample point: x has {x.size(0)}, y {y.size(dim)} "
-                f"along dim {dim}"
-            )
+            raise RuntimeError(f"There must be one `x` value for each sample point: x has {x.size(0)}, y {y.size(dim)} along dim {dim}")
         return diff(x).reshape([-1 if d == dim else 1 for d in range(y.ndim)])
     return diff(x, dim=dim if x.ndim == y.ndim else dim - y.ndim)
 
@@ -483,14 +430,11 @@ def _edge_slope(at, beside, beyond, near, far):
 def gradient(input, *, spacing=None, dim=None, edge_order: int = 1):
     """The slopes of values on a grid along each dimension, by central differences: a tuple of tensors.
 
-    Args:
-        input: [*S].
-        spacing: the distance of the points (1 by default), or for each dimension its distance or a tensor of coordinates.
-        dim: the dimensions (all by default).
-        edge_order: 1 or 2, the order of the one-sided differences at the ends.
-
-    Raises:
-        RuntimeError: too few points, another order, dimensions named twice, spacing that does not fit.
+    input: [*S].
+    spacing: the distance of the points (1 by default), or for each dimension its distance or a tensor of coordinates.
+    dim: the dimensions (all by default).
+    edge_order: 1 or 2, the order of the one-sided differences at the ends.
+    Raises: RuntimeError (too few points, another order, dimensions named twice, spacing that does not fit).
     """
     if edge_order not in (1, 2):
         raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2: got {edge_order}")
@@ -498,8 +442,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order: int = 1):
     for d, step in grid:
         if input.size(d) < edge_order + 1:
             raise RuntimeError(
-                f"torch.gradient expected each dimension size to be at least edge_order+1: dimension {d} "
-                f"has {input.size(d)}"
+                f"torch.gradient expected each dimension size to be at least edge_order+1: dimension {d} has {input.size(d)}"
             )
         if isinstance(step, Tensor) and (step.ndim != 1 or step.numel() != input.size(d)):
             raise RuntimeError(

@@ -80,8 +80,7 @@ class place_along:
         xp.add.at(whole, tuple(places), input)
         return whole
 
-    def vjp_input(F, grad, indices, dim, keepdim):
-        return F.take_along(grad, indices, dim, keepdim)
+    def vjp_input(F, grad, indices, dim, keepdim): return F.take_along(grad, indices, dim, keepdim)
 
     def batch(F, size_of_batch, batched, input, indices, input_shape, dim, keepdim):
         input = for_each(F, input, "input" in batched, size_of_batch)
@@ -102,24 +101,19 @@ WITH_INDICES = {"exact": True, "outputs": ("values", "indices"), "constant": ("i
 class Picked:
     """What operators share that return one element along `dim` and its index: the derivative follows the index."""
 
-    def canonical(input, dim: int = -1, keepdim: bool = False):
-        return one_dim(dim, input.ndim), bool(keepdim)
+    def canonical(input, dim: int = -1, keepdim: bool = False): return one_dim(dim, input.ndim), bool(keepdim)
 
     def vjp_input(F, grad, indices, input_shape, dim, keepdim):
         return F.place_along(grad, indices, input_shape, dim, keepdim)
 
-    def jvp_input(F, tangent, indices, dim, keepdim):
-        return F.take_along(tangent, indices, dim, keepdim)
+    def jvp_input(F, tangent, indices, dim, keepdim): return F.take_along(tangent, indices, dim, keepdim)
 
 
 class Listed:
     """What operators share that return several elements along `dim` and their indices."""
 
-    def vjp_input(F, grad, indices, input_shape, dim):
-        return F.place_along(grad, indices, input_shape, dim, True)
-
-    def jvp_input(F, tangent, indices, dim):
-        return F.take_along(tangent, indices, dim, True)
+    def vjp_input(F, grad, indices, input_shape, dim): return F.place_along(grad, indices, input_shape, dim, True)
+    def jvp_input(F, tangent, indices, dim): return F.take_along(tangent, indices, dim, True)
 
 
 # --- shared gradients ------------------------------------------------------------------------------------------------
@@ -183,9 +177,7 @@ def _declare(word: str, which: str, ufunc: np.ufunc, node: str) -> SimpleNamespa
     @operator(module=None, exact=True, name=f"a{word}", node=f"A{word}Backward0")
     class over_dims:
         __doc__ = f"The {which} element over dimensions."
-
-        def canonical(input, dim, keepdim):
-            return some_dims(dim, input), bool(keepdim)
+        def canonical(input, dim, keepdim): return some_dims(dim, input), bool(keepdim)
 
         def forward(xp, input: Array, dim: tuple, keepdim: bool):
             return _over_dims(f"a{word}", ufunc, input, dim, keepdim)
@@ -218,8 +210,7 @@ def _declare(word: str, which: str, ufunc: np.ufunc, node: str) -> SimpleNamespa
         def jvp_input(F, tangent, input, result):
             return F.gather_ties(tangent, input, result, tuple(range(input.ndim)), False)
 
-        def batch(F, input):
-            return of_each(F, getattr(F, f"a{word}"), input)
+        def batch(F, input): return of_each(F, getattr(F, f"a{word}"), input)
 
         def samples(make):
             yield (make.distinct(3, 4),), {}
@@ -245,9 +236,7 @@ def _declare(word: str, which: str, ufunc: np.ufunc, node: str) -> SimpleNamespa
     @operator(module=None, exact=True, name=f"arg{word}")
     class place:
         __doc__ = f"Where the {which} element is."
-
-        def canonical(input, dim, keepdim):
-            return None if dim is None else one_dim(dim, input.ndim), bool(keepdim)
+        def canonical(input, dim, keepdim): return None if dim is None else one_dim(dim, input.ndim), bool(keepdim)
 
         def forward(xp, input: Array, dim: int | None, keepdim: bool):
             require_kind(f"arg{word}_cpu", input, "fi")
@@ -340,8 +329,7 @@ amin, min, argmin = _public("min", "smallest", _min, minimum)
 class aminmax_kernel:
     """The smallest and the largest element over dimensions."""
 
-    def canonical(input, dim, keepdim):
-        return some_dims(dim, input), bool(keepdim)
+    def canonical(input, dim, keepdim): return some_dims(dim, input), bool(keepdim)
 
     def forward(xp, input: Array, dim: tuple, keepdim: bool):
         low = _over_dims("aminmax", xp.minimum, input, dim, keepdim)
@@ -356,15 +344,12 @@ class aminmax_kernel:
     def jvp(F, tangents, input, min, max, dim, keepdim):
         return tuple([F.gather_ties(tangents[0], input, value, dim, keepdim, False) for value in (min, max)])
 
-    def samples(make):
-        yield (make.distinct(3, 4), 0, False), {}
+    def samples(make): yield (make.distinct(3, 4), 0, False), {}
 
 
 @composite(method=True)
 def aminmax(input, *, dim=None, keepdim=False, out=None):
     """The smallest and the largest element, over everything or one dimension, as the pair (min, max)."""
     if dim is None and not input.numel():
-        raise RuntimeError(
-            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
-        )
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     return aminmax_kernel(input, None if dim is None else one_dim(dim, input.ndim), keepdim, out=out)

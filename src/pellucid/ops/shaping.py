@@ -11,6 +11,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.views import check_inplace, written
+from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import refuse_dynamic
@@ -382,7 +383,7 @@ def fill_diagonal_(self: Tensor, fill_value, wrap: bool = False) -> Tensor:
         raise RuntimeError(f"dimensions must larger than 1: fill_diagonal_ got {self.dim()}")
     if self.dim() > 2 and len(set(self.shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
-    if check_inplace(self, False) or self._wraps:
+    if check_inplace(self, False) or modes.transforms:
         self.masked_fill_(_diagonal_mask(self._array.shape, wrap), fill_value)
         return self
     np.fill_diagonal(self._array, number_in(fill_value, self._array.dtype), wrap)

@@ -20,8 +20,7 @@ __all__ = ["log_softmax", "softmax", "softmin"]
 def _canonical(input, dim: int) -> int:
     if input.dtype.kind not in "fcV":
         raise NotImplementedError(
-            f"\"softmax_lastdim_kernel_impl\" not implemented for '{scalar_name(input)}': convert the input with "
-            ".float(), or pass dtype="
+            f"\"softmax_lastdim_kernel_impl\" not implemented for '{scalar_name(input)}': convert the input with .float(), or pass dtype="
         )
     return one_dim(dim, input.ndim)
 
@@ -67,11 +66,8 @@ class _softmax:
         made /= xp.add.reduce(made, axis=dim, keepdims=True)
         return made
 
-    def vjp_input(F, grad, result, dim):
-        return F.softmax_backward(grad, result, dim)
-
-    def jvp_input(F, tangent, result, dim):
-        return F.softmax_backward(tangent, result, dim)
+    def vjp_input(F, grad, result, dim): return F.softmax_backward(grad, result, dim)
+    def jvp_input(F, tangent, result, dim): return F.softmax_backward(tangent, result, dim)
 
 
 @operator(module=None, batching="shift")
@@ -89,14 +85,12 @@ class softmax_backward:
         made -= output * total
         return made
 
-    def vjp_input(F, grad, output, dim):
-        return F.softmax_backward(grad, output, dim)
+    def vjp_input(F, grad, output, dim): return F.softmax_backward(grad, output, dim)
 
     def vjp_output(F, grad, input, output, dim):
         return grad * (input - F.sum_dim(input * output, dim, True)) - input * F.sum_dim(grad * output, dim, True)
 
-    def jvp_input(F, tangent, output, dim):
-        return F.softmax_backward(tangent, output, dim)
+    def jvp_input(F, tangent, output, dim): return F.softmax_backward(tangent, output, dim)
 
     def jvp_output(F, tangent, input, output, dim):
         return tangent * (input - F.sum_dim(input * output, dim, True)) - output * F.sum_dim(input * tangent, dim, True)
@@ -120,11 +114,8 @@ class _log_softmax:
             made -= xp.log(xp.add.reduce(xp.exp(made), axis=dim, keepdims=True))
         return made
 
-    def vjp_input(F, grad, result, dim):
-        return F.log_softmax_backward(grad, result, dim)
-
-    def jvp_input(F, tangent, result, dim):
-        return tangent - F.sum_dim(tangent * F.exp(result), dim, True)
+    def vjp_input(F, grad, result, dim): return F.log_softmax_backward(grad, result, dim)
+    def jvp_input(F, tangent, result, dim): return tangent - F.sum_dim(tangent * F.exp(result), dim, True)
 
 
 @operator(module=None, batching="shift")
@@ -141,17 +132,10 @@ class log_softmax_backward:
         made *= xp.add.reduce(input, axis=dim, keepdims=True)
         return xp.subtract(input, made, out=made)
 
-    def vjp_input(F, grad, output, dim):
-        return grad - F.sum_dim(grad * F.exp(output), dim, True)
-
-    def vjp_output(F, grad, input, output, dim):
-        return -grad * F.exp(output) * F.sum_dim(input, dim, True)
-
-    def jvp_input(F, tangent, output, dim):
-        return F.log_softmax_backward(tangent, output, dim)
-
-    def jvp_output(F, tangent, input, output, dim):
-        return -tangent * F.exp(output) * F.sum_dim(input, dim, True)
+    def vjp_input(F, grad, output, dim): return grad - F.sum_dim(grad * F.exp(output), dim, True)
+    def vjp_output(F, grad, input, output, dim): return -grad * F.exp(output) * F.sum_dim(input, dim, True)
+    def jvp_input(F, tangent, output, dim): return F.log_softmax_backward(tangent, output, dim)
+    def jvp_output(F, tangent, input, output, dim): return -tangent * F.exp(output) * F.sum_dim(input, dim, True)
 
 
 def _implicit_dim(name: str, ndim: int) -> int:

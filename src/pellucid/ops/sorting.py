@@ -76,8 +76,7 @@ def _distinct(*attributes):
 class sort_kernel(Listed):
     """The sorted elements and where they were."""
 
-    def canonical(input, dim, descending, stable=True):
-        return one_dim(dim, input.ndim), bool(descending), bool(stable)
+    def canonical(input, dim, descending, stable=True): return one_dim(dim, input.ndim), bool(descending), bool(stable)
 
     def forward(xp, input: Array, dim: int, descending: bool, stable: bool = True):
         require_kind("sort_cpu", input, "fib")
@@ -93,15 +92,11 @@ class sort_kernel(Listed):
 def sort(input, dim: int = -1, descending: bool = False, stable: bool | None = False, *, out=None):
     """The elements sorted along `dim`, and where they were: the pair (values, indices).
 
-    Args:
-        input: [*S], real.
-        dim: the dimension to sort along.
-        descending: largest first.
-        stable: keep equal elements in their order. Otherwise they come as C++'s sort leaves them, which takes longer here.
-
-    Raises:
-        IndexError: a dimension that is not there.
-        RuntimeError: complex input.
+    input: [*S], real.
+    dim: the dimension to sort along.
+    descending: largest first.
+    stable: keep equal elements in their order. Otherwise they come as C++'s sort leaves them, which takes longer here.
+    Raises: IndexError (a dimension that is not there), RuntimeError (complex input).
     """
     return sort_kernel(input, dim, descending, stable, out=out)
 
@@ -158,8 +153,7 @@ class topk(Listed):
         require_kind("topk_cpu", input, "fi")
         if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
             raise RuntimeError(
-                f"selected index k out of range: k is {k}, dimension {dim} has "
-                f"{input.shape[dim] if input.ndim else 1} elements"
+                f"selected index k out of range: k is {k}, dimension {dim} has {input.shape[dim] if input.ndim else 1} elements"
             )
         if not input.ndim:
             return input.copy(), xp.zeros((), np.int64)
@@ -256,9 +250,7 @@ def _declare_median(name: str, node: str, what: str, ignore_nan: bool):
         def jvp_input(F, tangent, input, result, lead):
             return F.gather_ties(tangent, input, result, tuple(range(lead, input.ndim)), False)
 
-        def batch(F, input, lead):
-            return getattr(F, f"{name}_all")(input, lead + 1)
-
+        def batch(F, input, lead): return getattr(F, f"{name}_all")(input, lead + 1)
         samples = _distinct()
 
     return along, of_all
@@ -272,9 +264,7 @@ nanmedian_dim, nanmedian_all = _declare_median("nanmedian", "Nanmedian", "that a
 def median(input, dim: int | None = None, keepdim: bool = False, *, out=None):
     """The median of all elements; or the pair (values, indices) along `dim`. Of two middle elements the lower one.
 
-    Raises:
-        IndexError: a dimension that is not there or is empty.
-        RuntimeError: complex input.
+    Raises: IndexError (a dimension that is not there or is empty), RuntimeError (complex input).
     """
     return median_all(input, out=out) if dim is None else median_dim(input, dim, keepdim, out=out)
 
@@ -367,16 +357,12 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
                  sorter=None, out=None):  # fmt: skip
     """Where each value would be inserted into sorted values so that they stay sorted.
 
-    Args:
-        sorted_sequence: [N], or [*B, N] with one row for each row of input; sorted along the last dimension.
-        input: a number or tensor; [*B, M] for several rows. Both are brought to their common dtype.
-        out_int32: return int32 instead of int64.
-        right, side: after equal elements ("right") instead of before them.
-        sorter: the indices that sort an unsorted `sorted_sequence`.
-
-    Raises:
-        RuntimeError: shapes do not fit, or sides contradict each other.
-        NotImplementedError: complex numbers.
+    sorted_sequence: [N], or [*B, N] with one row for each row of input; sorted along the last dimension.
+    input: a number or tensor; [*B, M] for several rows. Both are brought to their common dtype.
+    out_int32: return int32 instead of int64.
+    right, side: after equal elements ("right") instead of before them.
+    sorter: the indices that sort an unsorted `sorted_sequence`.
+    Raises: RuntimeError (shapes do not fit, or sides contradict each other), NotImplementedError (complex numbers).
     """
     right = _side("searchsorted", right, side) == "right"
     return search(sorted_sequence, input, sorter, right, np.dtype(np.int32 if out_int32 else np.int64), out=out)
@@ -389,9 +375,7 @@ def _check_sorter(sorter: np.ndarray, rows: np.ndarray) -> None:
             f"{list(rows.shape)} and got sorter tensor {list(sorter.shape)}"
         )
     if sorter.dtype != np.int64:
-        raise RuntimeError(
-            f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {scalar_name(sorter)}"
-        )
+        raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {scalar_name(sorter)}")
     if sorter.size and (sorter.min() < 0 or sorter.max() >= rows.shape[-1]):
         raise RuntimeError("torch.searchsorted(): sorter index out of range")
 
@@ -408,8 +392,7 @@ def _check_search(rows: np.ndarray, value: np.ndarray) -> None:
     if rows.ndim > 1 and rows.shape[:-1] != value.shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
-            f"and input value tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor "
-            f"{list(value.shape)}"
+            f"and input value tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor {list(value.shape)}"
         )
 
 

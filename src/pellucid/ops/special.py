@@ -137,8 +137,7 @@ class polygamma_of:
         value = factor * scipy_special("zeta", xp.full_like(input, order + 1), input)
         return xp.where(input == xp.inf, xp.nan, value).astype(input.dtype)
 
-    def vjp_input(F, grad, input, order):
-        return grad * F.polygamma_of(input, order + 1)
+    def vjp_input(F, grad, input, order): return grad * F.polygamma_of(input, order + 1)
 
     def samples(make):
         yield (make(3, 4, low=0.3), 1), {}
@@ -154,8 +153,7 @@ def _check_order(n: int) -> None:
 def polygamma(n: int, input, *, out=None):
     """The n-th derivative of `digamma` at each element.
 
-    Raises:
-        RuntimeError: n is negative.
+    Raises: RuntimeError (n is negative).
     """
     _check_order(n)
     return digamma(input, out=out) if n == 0 else polygamma_of(input, n, out=out)
@@ -183,8 +181,7 @@ def mvlgamma_(input, p: int):
 def mvlgamma(input, p: int, *, out=None):
     """Logarithm of the multivariate gamma function of dimension p.
 
-    Raises:
-        RuntimeError: p is less than one.
+    Raises: RuntimeError (p is less than one).
     """
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1: got {p}")
@@ -204,11 +201,8 @@ def _incomplete(name: str, which: str, scipy_name: str, sign: int):
         input, other: real, not negative, broadcastable to a common shape. Returns the common shape.
         """
 
-        def forward(xp, input: Array, other: Array):
-            return scipy_special(scipy_name, input, other)
-
-        def vjp_input(F, grad):
-            raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
+        def forward(xp, input: Array, other: Array): return scipy_special(scipy_name, input, other)
+        def vjp_input(F, grad): raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
 
         def vjp_other(F, grad, input, other):
             return sign * grad * F.exp((input - 1) * F.log(other) - other - F.lgamma(input))
@@ -261,9 +255,7 @@ def _times_log(name: str, purpose: str, log: np.ufunc, shift: int, **names):
         def vjp_input(F, grad, input, other):
             return F.where((input == 0) & (other <= -shift), 0, grad * log_of(F, other + shift))
 
-        def vjp_other(F, grad, input, other):
-            return grad * input / (other + shift)
-
+        def vjp_other(F, grad, input, other): return grad * input / (other + shift)
         samples = binary(low=0.3, high=2.0)
 
     return function
@@ -325,14 +317,9 @@ class zeta:
     def forward(xp, input: Array, other: Array):
         return xp.where(other == xp.inf, xp.nan, scipy_special("zeta", input, other)).astype(other.dtype)
 
-    def vjp_input(F, grad):
-        raise NotImplementedError("the derivative for 'zeta: self' is not implemented.")
-
-    def vjp_other(F, grad, input, other):
-        return grad * (-input * F.zeta(input + 1, other))
-
-    def samples(make):
-        yield (make.integers(3, 4, low=2, high=4), make(4, low=0.5)), {}
+    def vjp_input(F, grad): raise NotImplementedError("the derivative for 'zeta: self' is not implemented.")
+    def vjp_other(F, grad, input, other): return grad * (-input * F.zeta(input + 1, other))
+    def samples(make): yield (make.integers(3, 4, low=2, high=4), make(4, low=0.5)), {}
 
 
 def _without_derivative(name: str, purpose: str, values) -> None:

@@ -40,8 +40,7 @@ def variance(xp, input: np.ndarray, dim: tuple, correction: float, keepdim: bool
 class _Spread:
     """What variance and standard deviation share."""
 
-    def canonical(input, dim, correction, keepdim):
-        return all_dims(dim, input.ndim), correction, bool(keepdim)
+    def canonical(input, dim, correction, keepdim): return all_dims(dim, input.ndim), correction, bool(keepdim)
 
     def samples(make):
         for args, _ in reduction()(make):
@@ -158,15 +157,12 @@ def _computed(kernel, input, dim, unbiased, keepdim, correction, axis, keepdims,
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, axis=None, keepdims=None):
     """The variance over all dimensions, or over those in `dim`.
 
-    Args:
-        input: [*S], floating-point or complex (the result is real).
-        dim: a dimension or a tuple of them.
-        unbiased: whether to divide by the count less one; the same as correction=1.
-        keepdim: keep the reduced dimensions, with size one.
-        correction: how much less than the count to divide by, 1 by default.
-
-    Raises:
-        RuntimeError: integers or bools.
+    input: [*S], floating-point or complex (the result is real).
+    dim: a dimension or a tuple of them.
+    unbiased: whether to divide by the count less one; the same as correction=1.
+    keepdim: keep the reduced dimensions, with size one.
+    correction: how much less than the count to divide by, 1 by default.
+    Raises: RuntimeError (integers or bools).
     """
     return _computed(var_kernel, input, dim, unbiased, keepdim, correction, axis, keepdims, out=out)
 
@@ -205,9 +201,7 @@ def _check_quantile(name: str, input, q, interpolation: str):
     elif not 0 <= q <= 1:
         raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
     if interpolation not in INTERPOLATIONS:
-        raise RuntimeError(
-            f"{name}() interpolation must be one of {', '.join(INTERPOLATIONS[:-1])} or nearest, but got {interpolation}"
-        )
+        raise RuntimeError(f"{name}() interpolation must be one of {', '.join(INTERPOLATIONS[:-1])} or nearest, but got {interpolation}")
 
 
 def _ranks(ordered, q, ignore_nan: bool):
@@ -252,14 +246,11 @@ def _between(ordered, ranks, interpolation: str):
 def quantile(input, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out=None):
     """The q-th quantiles of all elements, or along one dimension; NaN where there is a NaN.
 
-    Args:
-        input: [*S], float32 or float64.
-        q: a number in [0, 1], or a 1-d tensor of Q of them, which gives the result a first dimension of size Q.
-        dim, keepdim: the dimension to reduce (None for all), and whether to keep it with size one.
-        interpolation: "linear", "lower", "higher", "midpoint" or "nearest" between two elements.
-
-    Raises:
-        RuntimeError: another dtype, an empty input, or q out of its range.
+    input: [*S], float32 or float64.
+    q: a number in [0, 1], or a 1-d tensor of Q of them, which gives the result a first dimension of size Q.
+    dim, keepdim: the dimension to reduce (None for all), and whether to keep it with size one.
+    interpolation: "linear", "lower", "higher", "midpoint" or "nearest" between two elements.
+    Raises: RuntimeError (another dtype, an empty input, or q out of its range).
     """
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False, out)
 
@@ -275,9 +266,7 @@ def nanquantile(input, q, dim: int | None = None, keepdim: bool = False, *, inte
 
 def _observations(name: str, input):
     if input.ndim > 2:
-        raise RuntimeError(
-            f"{name}: expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
-        )
+        raise RuntimeError(f"{name}: expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
     if input._array.dtype.kind == "b":
         raise RuntimeError(f"{name}: bool dtype is not supported for input")
     return input.reshape(1, -1) if input.ndim < 2 else input
@@ -286,16 +275,13 @@ def _observations(name: str, input):
 def _weights(name: str, weights, count: int, floating: bool) -> None:
     """Check one kind of weights of the observations."""
     if weights.ndim > 1:
-        raise RuntimeError(
-            f"cov: expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions"
-        )
+        raise RuntimeError(f"cov: expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions")
     if (weights._array.dtype.kind == "f") != floating:
         kind = "floating point" if floating else "integral"
         raise RuntimeError(f"cov: expected {name} to have {kind} dtype but got {weights.dtype}")
     if weights.numel() != count:
         raise RuntimeError(
-            f"cov: expected {name} to have the same numel as there are observations in the input but got "
-            f"{weights.numel()} != {count}"
+            f"cov: expected {name} to have the same numel as there are observations in the input but got {weights.numel()} != {count}"
         )
     if (every_value(weights) < 0).any():
         raise RuntimeError(f"cov: {name} cannot be negative")
@@ -305,14 +291,11 @@ def _weights(name: str, weights, count: int, floating: bool) -> None:
 def cov(input, *, correction: int = 1, fweights=None, aweights=None):
     """The covariance matrix of variables (rows) observed several times (columns).
 
-    Args:
-        input: [V, N] or [N], no bools.
-        correction: how much less than the (weighted) count to divide by.
-        fweights: [N], integers: how often each observation was made.
-        aweights: [N], floats: how much each observation counts.
-
-    Raises:
-        RuntimeError: shapes or dtypes that do not fit, negative weights.
+    input: [V, N] or [N], no bools.
+    correction: how much less than the (weighted) count to divide by.
+    fweights: [N], integers: how often each observation was made.
+    aweights: [N], floats: how much each observation counts.
+    Raises: RuntimeError (shapes or dtypes that do not fit, negative weights).
     """
     rows = _observations("cov", input)
     count = rows.size(1)

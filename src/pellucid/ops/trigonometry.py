@@ -78,17 +78,10 @@ def tanh(F, grad, result):
 class tanh_backward:
     """Gradient of `tanh`, from its result: grad * (1 - y^2)."""
 
-    def forward(xp, input: Array, output: Array):
-        return input * (1 - output * output)
-
-    def vjp_input(F, grad, output):
-        return F.tanh_backward(grad, output)
-
-    def vjp_output(F, grad, input, output):
-        return grad * input * output * -2
-
-    def samples(make):
-        yield (make(3, 4), make(3, 4)), {}
+    def forward(xp, input: Array, output: Array): return input * (1 - output * output)
+    def vjp_input(F, grad, output): return F.tanh_backward(grad, output)
+    def vjp_output(F, grad, input, output): return grad * input * output * -2
+    def samples(make): yield (make(3, 4), make(3, 4)), {}
 
 
 @smooth(np.arcsinh, alias=["arcsinh"])
@@ -147,12 +140,8 @@ class hypot:
         require_kind("hypot_cpu", input, "f")
         return xp.hypot(input, other)
 
-    def vjp_input(F, grad, input, result):
-        return grad * (input / result)
-
-    def vjp_other(F, grad, other, result):
-        return grad * (other / result)
-
+    def vjp_input(F, grad, input, result): return grad * (input / result)
+    def vjp_other(F, grad, other, result): return grad * (other / result)
     samples = binary(low=0.3, high=2.0)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import chain
@@ -18,6 +19,7 @@ import numpy as np
 from pellucid.autograd.grad_mode import enable_grad
 from pellucid.autograd.hooks import Hooks, RemovableHandle
 from pellucid.core.callers import warn_caller
+from pellucid.core.sites import caller
 from pellucid.core.tensor import Tensor, wrap
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
@@ -243,13 +245,14 @@ class Optimizer:
             set_to_none: drop them, so that a parameter without a new gradient is left alone by `step`. If False they
                 are filled with zeros, which momentum and weight decay do act on.
         """
+        line = caller(sys._getframe(1))
         for group in self.param_groups:
             for param in group["params"]:
                 grad = param._grad
                 if grad is None:
                     continue
                 if set_to_none:
-                    param._grad = None
+                    param._drop_grad(line)
                     continue
                 if grad._edge is not None:
                     grad.detach_()

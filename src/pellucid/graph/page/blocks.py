@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pellucid.graph.folding import runs
 from pellucid.graph.outline import Group, grouped, what_it_does
-from pellucid.graph.selecting import consumers
+from pellucid.graph.selecting import consumers, leading_to
 from pellucid.graph.snapshot import Graph
 
 __all__ = ["Block", "blocks_of"]
@@ -25,7 +25,8 @@ FEW_BOXES = 40  # that the picture may have when more blocks are opened at first
 class Block:
     """One block.
 
-    kind: "program" (outermost), "module", "fold" (equal blocks in a row, `items`), "part" (of a long list).
+    kind: "program" (outermost), "module", "fold" (equal blocks in a row, `items`), "part" (of a long list), "backward"
+        (what ran in a backward and leads to no result).
     items: blocks and numbers of operations, in the order they ran. leaves: numbers of leaves and inputs.
     call: of a module. count: operations in all of it. first, last: the first and last operation in it, -1 for none.
     """
@@ -56,10 +57,28 @@ class Block:
 def blocks_of(graph: Graph) -> list[Block]:
     """All blocks, the outermost first and each after the one that it is in; `id` is the place in the list."""
     made = _Making(graph)
-    made.fill(made.new("program", None), grouped(graph).items)
+    outermost = made.new("program", None)
+    forward, backward = _divided(graph, grouped(graph).items)
+    made.fill(outermost, forward)
+    if backward:
+        made.fill(made.new("backward", outermost), backward)
     _count(made.blocks)
     _place_leaves(graph, made.blocks)
     return made.blocks
+
+
+def _divided(graph: Graph, items: list[Group | int]) -> tuple[list[Group | int], list[Group | int]]:
+    """What belongs to the picture, and what only ran in a backward, such as a checkpoint's second forward."""
+    if all(node.phase == "forward" for node in graph.nodes):
+        return items, []
+    wanted = leading_to(graph, graph.roots)
+
+    def belongs(item: Group | int) -> bool:
+        if isinstance(item, Group):
+            return any(belongs(inner) for inner in item.items)
+        return graph.nodes[item].phase == "forward" or item in wanted
+
+    return [item for item in items if belongs(item)], [item for item in items if not belongs(item)]
 
 
 class _Making:
@@ -141,15 +160,18 @@ def _place_leaves(graph: Graph, blocks: list[Block]) -> None:
     for block in blocks[1:]:
         depth[block.id] = depth[block.parent.id] + 1 if block.parent else 0
     paths = {call.path for call in graph.calls}
-    users = consumers(graph)
+    users, roots = consumers(graph), {node for node, _ in graph.roots}
     for node in graph.nodes:
         if node.kind == "operation":
             continue
         at = [home[edge.target] for edge in users[node.id] if edge.target in home]
+        if users[node.id] and not at and node.id not in roots:
+            continue  # used in the forward of a custom Function only, which stands for it
         name = node.outputs[0].name if node.outputs else ""
-        if name and name.rpartition(".")[0] not in paths:
-            at = []
-        _around(at, depth, blocks[0]).leaves.append(node.id)
+        block = _around(at, depth, blocks[0])
+        if name and name.rpartition(".")[0] not in paths and block.kind != "backward":
+            block = blocks[0]
+        block.leaves.append(node.id)
 
 
 def _around(inner: list[Block], depth: dict[int, int], outermost: Block) -> Block:

@@ -79,7 +79,8 @@ function timesMatrix(a, b) {
 function matrixText(matrix) {
   if (matrix.length === 1 && matrix[0].length === 1) return numberText(matrix[0][0]);
   if (matrix.length * matrix[0].length > MOST_ENTRIES) return say("matrix", { rows: matrix.length, columns: matrix[0].length });
-  return `[${matrix.map((row) => valueText(row, 16)).join(", ")}]`;
+  const rows = matrix.map((row) => valueText(row, MOST_ENTRIES));
+  return rows.length === 1 ? rows[0] : `[${rows.join(", ")}]`;
 }
 
 // --- the panel -------------------------------------------------------------------------------------------------------

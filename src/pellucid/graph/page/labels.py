@@ -200,6 +200,8 @@ def _block_title(graph: Graph, block: Block, first: Block | int, parent_path: st
         return say("times", n=len(block.items)), _member_title(graph, first)
     if block.kind == "part":
         return say("part", first=f"{block.first:,}", last=f"{block.last:,}"), ""
+    if block.kind == "backward":
+        return say("in backward"), ""
     if block.call is None:
         return "", ""
     call = graph.calls[block.call]

@@ -1,6 +1,6 @@
 // Boxes within boxes: the nested layout of ../layout_nested.py, number for number.
 
-const LAYER_GAP = 26, BOX_GAP = 20, PADDING = 14, WAY_OUT = 2, HEADING = 26, BEND = 18, PORT_ROOM = 26, CORNER = 12, REACH = 3;
+const LAYER_GAP = 22, BOX_GAP = 20, PADDING = 14, WAY_OUT = 2, HEADING = 26, BEND = 18, WIDENED = 90, PORT_ROOM = 26, CORNER = 12, REACH = 3;
 
 // boxes: {parent, length, width, opened, head, source}; arrows: {source, target, port, track, label: [length, width] | null}.
 // Gives places (for each box its rectangles {main, cross, length, width}), labels, heads, lines, length and width.
@@ -229,10 +229,14 @@ function withCopies(levels, level) {
 // --- the border of an opened box -------------------------------------------------------------------------------------
 
 function headedFirst(levels, level, inside, head) {
-  const width = Math.max(inside.width + 2 * PADDING, head + 2 * PADDING + (LANE + LANE_GAP) * level.inward.length);
-  const aside = (width - inside.width) / 2, doors = new Map();
-  for (const [port, at] of inside.doors) doors.set(port, at + aside);
-  const { start, outer } = clearOfHeading(level.inward.map((port) => [doors.get(port), port]), head, width);
+  let width = Math.max(inside.width + 2 * PADDING, head + 2 * PADDING + (LANE + LANE_GAP) * level.inward.length);
+  let { doors, start, outer } = besideHeading(level, inside, head, width);
+  const missing = 2 * (rightOf(head) - Math.min(...level.inward.map((port) => doors.get(port))));
+  if (outer.size && missing <= WIDENED) {
+    width += missing;
+    ({ doors, start, outer } = besideHeading(level, inside, head, width));
+  }
+  const aside = (width - inside.width) / 2;
   const top = HEADING + (outer.size ? BEND : 0), end = top + inside.length;
   const length = end + (level.outward.length ? WAY_OUT : PADDING);
   const lines = movedLines(inside.lines, top, aside);
@@ -249,6 +253,14 @@ function headedFirst(levels, level, inside, head) {
   return { length, width, rects, lines, doors: new Map([...doors, ...outer]), head: start };
 }
 
+function besideHeading(level, inside, head, width) {
+  const aside = (width - inside.width) / 2, doors = new Map();
+  for (const [port, at] of inside.doors) doors.set(port, at + aside);
+  return { doors, ...clearOfHeading(level.inward.map((port) => [doors.get(port), port]), head, width) };
+}
+
+const rightOf = (head) => PADDING + head + (LANE + LANE_GAP) / 2;
+
 function clearOfHeading(ports, head, width) {
   const step = LANE + LANE_GAP, sorted = ports.slice().sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   let start = PADDING;
@@ -256,8 +268,8 @@ function clearOfHeading(ports, head, width) {
     if (start + head + step / 2 <= at) return { start, outer: new Map() };
     start = Math.max(start, at + step / 2);
   }
-  const clear = PADDING + head + step / 2;
-  return { start: PADDING, outer: new Map(sorted.map(([at, port], place) => [port, Math.max(at, clear + place * step)])) };
+  const outer = new Map(sorted.map(([at, port], place) => [port, Math.max(at, rightOf(head) + place * step)]));
+  return { start: PADDING, outer };
 }
 
 function movedLines(lines, main, cross) {

@@ -47,7 +47,7 @@ def opened_to(blocks: list[Block], levels: int | None) -> set[int]:
         parent = block.parent or blocks[0]
         modules = block.kind == "module" or (block.kind == "fold" and any(isinstance(item, Block) for item in block.items))
         depth[block.id] = depth[parent.id] + (modules and parent.kind != "fold")
-        if parent.id in opened and (levels is None or (block.kind != "part" and depth[block.id] <= levels)):
+        if parent.id in opened and (levels is None or (block.kind in ("module", "fold") and depth[block.id] <= levels)):
             opened.add(block.id)
     return opened
 

@@ -24,7 +24,7 @@ TEXTS = {
     "cuts|many": "{n} cuts",
     "parameters|one": "{n} parameter",
     "parameters|many": "{n} parameters",
-    "saved": "{size} saved for backward",
+    "saved": "{size} saved",
     "freed": "saved values freed by backward",
     "dropped": "{n} earlier operations were not kept",
     # on boxes
@@ -37,6 +37,7 @@ TEXTS = {
     "times": "{n} ×",
     "call": "(call {n})",
     "part": "operations {first} to {last}",
+    "in backward": "ran in backward",
     "empty": "nothing ran here",
     "value": "= {value}",
     "gradient norm": "|grad| {norm}",
@@ -50,7 +51,7 @@ TEXTS = {
     "operand": "{name} {shape}",
     # on edges
     "derivative": "∂{result}/∂{operand} = {value}",
-    "matrix": "{rows} × {columns} matrix",
+    "matrix": "{rows}×{columns} matrix",
     "carries": "{name} = {value}",
     "cut": "cut: {reason}",
     # pictures
@@ -143,6 +144,7 @@ TEXTS = {
     "kind.module": "module",
     "kind.fold": "{n} equal blocks",
     "kind.part": "part of a long list",
+    "kind.backward": "operations that ran in backward",
     "kind.constant": "constant",
     "kind.program": "program",
     # the failure

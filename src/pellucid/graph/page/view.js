@@ -2,7 +2,7 @@
 
 const $ = (id) => document.getElementById(id);
 const canvas = $("canvas"), embedded = document.documentElement.classList.contains("embedded");
-const LEAST_ZOOM = 0.002, MOST_ZOOM = 4, MARGIN = 24, LEGIBLE = 0.6, LARGEST_AT_FIRST = 1.25;
+const LEAST_ZOOM = 0.002, MOST_ZOOM = 4, MARGIN = 24, LEGIBLE = 0.55, LARGEST_AT_FIRST = 1.25;
 const view = { x: 0, y: 0, k: 1, onChange: () => {} };
 
 function moveView(dx, dy) {

@@ -7,8 +7,10 @@ state dicts in `state.py`, hooks in `hooks.py`.
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import TYPE_CHECKING, Any
 
+from pellucid.core.sites import caller
 from pellucid.core.tensor import Buffer, Parameter, Tensor
 from pellucid.nn.modules.conversion import Conversion
 from pellucid.nn.modules.hooks import (
@@ -293,9 +295,10 @@ class Module(Members, Conversion, State, Hooks):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of every parameter, or set them to zero."""
+        line = caller(sys._getframe(1))
         for parameter in self.parameters():
             if set_to_none or parameter.grad is None:
-                parameter.grad = None
+                parameter._drop_grad(line)
             else:
                 if parameter.grad.grad_fn is not None:
                     parameter.grad.detach_()

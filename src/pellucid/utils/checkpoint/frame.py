@@ -19,11 +19,11 @@ from typing import Any
 from pellucid.autograd.engine import current_task
 from pellucid.autograd.grad_mode import enable_grad
 from pellucid.autograd.node import edge_of
+from pellucid.autograd.overwritten import writers_text
 from pellucid.autograd.saved import _pack, active_hooks, unpack_input
 from pellucid.autograd.saved_hooks import saved_tensors_hooks
 from pellucid.autograd.views import refresh
 from pellucid.core.modes import modes
-from pellucid.core.sites import Site
 from pellucid.core.tensor import Tensor, counter
 from pellucid.utils.checkpoint.settings import CheckpointError
 
@@ -73,12 +73,10 @@ class Argument:
 
 
 def _overwritten(what: str, count, version: int) -> str:
-    site = Site.of(count.code, count.lasti)
-    by = f" by {count.operator}" if count.operator else ""
     return (
         f"one of the variables needed for gradient computation has been modified by an inplace operation: {what} is at "
-        f"version {count.value}; expected version {version} instead. It was overwritten{by}{f' at {site}' if site else ''}"
-        ". Write out of place there, or pass a clone()."
+        f"version {count.value}; expected version {version} instead.\n  overwritten:  {writers_text(count, version)}\n"
+        "Write out of place there, or pass a clone()."
     )
 
 
