@@ -19,6 +19,7 @@ sys.path.insert(0, str(HERE.parents[1] / "tests" / "graph"))
 
 from models import GPT, LeNet, ResNet18  # noqa: E402
 from page_browser import Tab, opened_browser  # noqa: E402
+from page_graphs import bad, cut, shared, textbook  # noqa: E402
 
 import pellucid  # noqa: E402
 import pellucid.nn.functional as F  # noqa: E402
@@ -26,48 +27,6 @@ from pellucid import graph  # noqa: E402
 from pellucid.graph import Graph  # noqa: E402
 
 # --- graphs -----------------------------------------------------------------------------------------------------------
-
-
-def textbook() -> Graph:
-    w = pellucid.tensor(1.0, requires_grad=True)
-    x = pellucid.tensor(2.0, requires_grad=True)
-    with graph.record(values=True) as g:
-        a = w + x
-        b = w + 1
-        y = a * b
-        y.backward()
-    return g
-
-
-def shared() -> Graph:
-    a = pellucid.tensor(2.0, requires_grad=True)
-    with graph.record(values=True) as g:
-        b = a * 3
-        c = a**2
-        d = b + c
-        z = d * b
-        z.backward()
-    return g
-
-
-def cut() -> Graph:
-    t = pellucid.tensor(3.0, requires_grad=True)
-    with graph.record(values=True) as g:
-        a = t * 2
-        b = a.detach() * t
-        z = b + a
-        z.backward()
-    return g
-
-
-def not_a_number() -> Graph:
-    x = pellucid.tensor([0.0, 1.0, 4.0], requires_grad=True)
-    mask = pellucid.tensor([0.0, 1.0, 1.0])
-    with graph.record(values=True) as g:
-        root = x.sqrt()
-        loss = (root * mask).sum()
-        loss.backward()
-    return g
 
 
 def trained(net, inputs, labels) -> Graph:
@@ -174,7 +133,7 @@ SCREENSHOTS: dict[str, tuple[Callable[[], Graph], Callable[[Tab], None], int, in
     "textbook-backward": (textbook, at_step(7), 1200, 720, False),
     "chain-rule": (shared, with_path, 1200, 760, False),
     "cut": (cut, at_once, 1200, 760, False),
-    "not-a-number": (not_a_number, first_leaf, 1200, 760, False),
+    "not-a-number": (bad, first_leaf, 1200, 760, False),
     "lenet": (lenet, at_once, 1200, 800, False),
     "resnet18": (resnet18, at_once, 1200, 800, False),
     "resnet18-block": (resnet18, basic_block, 1200, 800, False),

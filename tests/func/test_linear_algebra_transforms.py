@@ -142,7 +142,7 @@ PAIRS = {
     "several equations": (L.solve, stacked, right),
     "equations from the right": (lambda a, b: L.solve(a, b, left=False), square, draw(2, 3)),
     "solve_triangular": (lambda a, b: L.solve_triangular(a, b, upper=True), square, right),
-    "cholesky_solve": (lambda b, l: torch.cholesky_solve(b, l), right, L.cholesky(definite)),
+    "cholesky_solve": (torch.cholesky_solve, right, L.cholesky(definite)),
     "lu_solve": (lambda a, b: L.lu_solve(*L.lu_factor(a), b), square, right),
     "tensorsolve": (lambda a, b: L.tensorsolve(a, b), square, draw(3)),
     "householder_product": (L.householder_product, tall, draw(2)),

@@ -81,6 +81,8 @@ def test_equal_blocks_show_the_first_and_on_a_click_all(show):
     assert [text for text in tab.run(SHOWN) if "Block" in text] == [f"blocks.{k} Block" for k in range(4)]
     tab.click(".unfold", text="show one")
     assert "up Linear" in tab.run(SHOWN)
+    tab.click("#details button", text="show all 4")  # the same by keyboard
+    assert "blocks.3 Block" in tab.run(SHOWN)
 
 
 def test_open_all_and_close_all(show):

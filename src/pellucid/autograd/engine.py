@@ -102,8 +102,9 @@ def run(
     outer = _local.task
     task = _local.task = Task(keep_graph, create_graph, create_graph if plain else create_graph or bool(modes.transforms))
     if not keep_graph:
-        task.keep, frame = Freed(), getframe(above)
-        task.keep.code, task.keep.lasti, task.keep.sequence = frame.f_code, frame.f_lasti, next_sequence()
+        task.keep = freed = Freed()
+        frame = getframe(above)
+        freed.code, freed.lasti, freed.sequence = frame.f_code, frame.f_lasti, next_sequence()
     if outer is not None:
         task.outer, task.depth = outer, outer.depth + 1
         if task.depth % DEEP == 0:

@@ -185,7 +185,7 @@ _each(1, "one evaluation of the function", """
 _each(2, "two comparisons", "clamp_tensor hardshrink hardtanh_kernel pass_inside pass_outside within aminmax")
 _each(2, "a division and a rounding", "floor_divide fmod remainder")
 _each(2, "two operations", "rsqrt entr leaky_relu prelu_kernel rrelu_kernel slope_below xlogy xlog1py pow_less_one pow_vanishes")
-_each(3, "three operations", "lerp sinc softshrink logit tanh_backward sigmoid_backward addcmul addcdiv")
+_each(3, "three operations", "at_least lerp sinc softshrink logit tanh_backward sigmoid_backward addcmul addcdiv")
 _each(4, "two squares, their sum, the root", "hypot")
 _each(4, "minus, exp, plus, division", "sigmoid")
 _each(4, "comparison, exp, minus, times", "elu_kernel")
@@ -243,6 +243,7 @@ _rule("10 per step and state of the lattice (2 L + 1 states for L labels)", ctc,
 _rule("mean and variance 4 per element (none in a derivative, which has them), normalising 2, weight 1, bias 1",
       normalising, "normalised normalised_batch normalised_groups")  # fmt: skip
 _each(2, "a factor and a term for each channel; what is done once for a channel is not counted", "normalised_fixed")
+_each(2, "a difference and a product", "normalised_unit")
 _each(10, "two sums, weight, normalised value (2), three products, two differences", "normalised_backward")
 
 # --- products: MACs

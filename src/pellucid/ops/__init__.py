@@ -29,6 +29,7 @@ from pellucid.ops import (
     functions_in_place,
     grid_sampling,
     histograms,
+    index_writing,
     indexing,
     interpolation,
     joining,

@@ -38,11 +38,8 @@ class safe_softmax:
         made /= xp.where(total == 0, xp.ones_like(total), total)
         return made
 
-    def vjp_input(F, grad, result):
-        return F.softmax_backward(grad, result, -1)
-
-    def jvp_input(F, tangent, result):
-        return F.softmax_backward(tangent, result, -1)
+    def vjp_input(F, grad, result): return F.softmax_backward(grad, result, -1)
+    def jvp_input(F, tangent, result): return F.softmax_backward(tangent, result, -1)
 
     def samples(make):
         yield (make(3, 4),), {}
@@ -53,8 +50,7 @@ class safe_softmax:
 class barrier:
     """What to add to scores: 0 where a query may see a key, -inf elsewhere."""
 
-    def forward(xp, allowed: Index, kind):
-        return xp.where(allowed, 0, -math.inf).astype(kind)
+    def forward(xp, allowed: Index, kind): return xp.where(allowed, 0, -math.inf).astype(kind)
 
 
 # --- one head, or many side by side ----------------------------------------------------------------------------------
@@ -75,23 +71,17 @@ def _check_dot_product(query: Tensor, key: Tensor, value: Tensor, attn_mask: Ten
     if attn_mask is None:
         return
     if attn_mask._array.dtype not in (np.bool_, arrays[0].dtype, np.float32):
-        raise RuntimeError(
-            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-            f"{c_name(attn_mask._array)} and  query.dtype: {c_name(arrays[0])} instead."
-        )
+        raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+                           f"{c_name(attn_mask._array)} and  query.dtype: {c_name(arrays[0])} instead.")
     if is_causal:
-        raise RuntimeError(
-            "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True: give one of the two"
-        )
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True: give one of the two")
 
 
 def _repeat_heads(tensor: Tensor, heads: int) -> Tensor:
     """Heads of keys or values, each repeated for its group of queries: [*, H, S, E] to [*, heads, S, E]."""
     own = tensor.size(-3)
     if not own or heads % own:
-        raise RuntimeError(
-            f"Number of heads in key and value must divide the number of heads in query: got {own} and {heads}"
-        )
+        raise RuntimeError(f"Number of heads in key and value must divide the number of heads in query: got {own} and {heads}")
     if own == heads:
         return tensor
     shape = tuple(tensor.shape)
@@ -197,9 +187,7 @@ def _check_mask_shape(mask: Tensor, steps: int, keys: int, rows: int) -> Tensor:
     """The mask as [1 or N * heads, L, S]."""
     expected = (steps, keys) if mask.dim() == 2 else (rows, steps, keys)
     if tuple(mask.shape) != expected:
-        raise RuntimeError(
-            f"The shape of the {mask.dim()}D attn_mask is {tuple(mask.shape)}, but should be {expected}."
-        )
+        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {tuple(mask.shape)}, but should be {expected}.")
     return mask.unsqueeze(0) if mask.dim() == 2 else mask
 
 
@@ -297,9 +285,7 @@ def multi_head_attention_forward(
     """
     batched = _is_batch(query, key, value, key_padding_mask, attn_mask, num_heads)
     if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint: is_causal says that attn_mask is the causal mask"
-        )
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint: is_causal says that attn_mask is the causal mask")
     if not batched:
         query, key, value = _as_batch(query, key, value)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)

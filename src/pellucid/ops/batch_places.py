@@ -67,22 +67,14 @@ class numbered:
 class counted:
     """Indices with negative ones counted from the end of `size`."""
 
-    def forward(xp, index: Index, size: int):
-        return np.array(wrapped(index, size))
+    def forward(xp, index: Index, size: int): return np.array(wrapped(index, size))
 
 
 @operator(module=None, linear=True)
 class copied_beside:
     """A copy of the operand; under vmap one for each example if `other` differs between them, so that it can be written into it."""
 
-    def forward(xp, input: Array, other: Index):
-        return input.copy()
-
-    def vjp_input(F, grad):
-        return grad
-
-    def batch(F, size_of_batch, batched, input):
-        return F.clone(for_each(F, input, "input" in batched, size_of_batch))
-
-    def samples(make):
-        yield (make(2, 3), make(2)), {}
+    def forward(xp, input: Array, other: Index): return input.copy()
+    def vjp_input(F, grad): return grad
+    def batch(F, size_of_batch, batched, input): return F.clone(for_each(F, input, "input" in batched, size_of_batch))
+    def samples(make): yield (make(2, 3), make(2)), {}

@@ -11,10 +11,8 @@ __all__ = ["bilinear"]
 def _check(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     kinds = {str(x.dtype) for x in (input1, input2, weight)}
     if len(kinds) > 1:
-        raise RuntimeError(
-            f"All tensors must have the same dtype, got input1: {input1.dtype.name}, input2: {input2.dtype.name}, weight: "
-            f"{weight.dtype.name}"
-        )
+        raise RuntimeError(f"All tensors must have the same dtype, got input1: {input1.dtype.name}, input2: {input2.dtype.name}, "
+                           f"weight: {weight.dtype.name}")
     if input1.dim() != input2.dim():
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.dim()} and {input2.dim()}")
     for dim, (a, b) in enumerate(zip(input1.shape[:-1], input2.shape[:-1], strict=True)):
@@ -24,13 +22,9 @@ def _check(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) 
         raise RuntimeError(f"bilinear(): weight must be 3-D [out, in1, in2], got shape {list(weight.shape)}")
     for position, (x, size) in enumerate(zip((input1, input2), weight.shape[1:], strict=True), 1):
         if x.size(-1) != size:
-            raise RuntimeError(
-                f"bilinear(): input{position} size does not match weight size: got {x.size(-1)} but expected {size}"
-            )
+            raise RuntimeError(f"bilinear(): input{position} size does not match weight size: got {x.size(-1)} but expected {size}")
     if bias is not None and bias.size(0) != weight.size(0):
-        raise RuntimeError(
-            f"bilinear(): bias size does not match weight size: got {bias.size(0)} but expected {weight.size(0)}"
-        )
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.size(0)} but expected {weight.size(0)}")
 
 
 @composite(module=("nn.functional", "torch"))

@@ -66,14 +66,10 @@ def _check_shape(data, shape: tuple, depth: int = 0) -> None:
     """ValueError or TypeError where nested sequences are not of one shape."""
     if depth == len(shape):
         if isinstance(data, (list, tuple)):
-            raise TypeError(
-                f"'{type(data).__name__}' object cannot be interpreted as an integer: expected a number at depth {depth}"
-            )
+            raise TypeError(f"'{type(data).__name__}' object cannot be interpreted as an integer: expected a number at depth {depth}")
         return
     if not hasattr(data, "__len__"):
-        raise TypeError(
-            f"not a sequence: expected one of length {shape[depth]} at dim {depth}, got {type(data).__name__}"
-        )
+        raise TypeError(f"not a sequence: expected one of length {shape[depth]} at dim {depth}, got {type(data).__name__}")
     if len(data) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
     for element in data:
@@ -146,9 +142,8 @@ def _slow_array(data, dtype) -> np.ndarray:
     kind = dtype or found or get_default_dtype()
     shape = _shape_of(data)
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], Tensor) and data[0]._array.size != 1:
-        raise TypeError(
-            "only integer tensors of a single element can be converted to an index: use torch.stack to make one tensor of several"
-        )
+        raise TypeError("only integer tensors of a single element can be converted to an index: use torch.stack to make one tensor "
+                        "of several")
     _check_shape(data, shape)
     values = _plain(data)
     if kind.numpy.kind in "iu":
@@ -264,22 +259,17 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     if not ndarray.dtype.isnative:
-        raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion between byte "
-            "orders is currently not supported."
-        )
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+                         "currently not supported.")
     kind = dtype_of(ndarray.dtype)
     for stride in ndarray.strides:
         if stride < 0:
-            raise ValueError(
-                "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
-                "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
-            )
+            raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+                             "currently supported. (You can probably work around this by making a copy of your array  with "
+                             "array.copy().) ")
         if stride % kind.itemsize:
-            raise ValueError(
-                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
-                "reallocate the memory."
-            )
+            raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+                             "reallocate the memory.")
     if not ndarray.flags.writeable:
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. Writing to this tensor "
@@ -298,19 +288,13 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
     if size <= 0 or count == 0:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
     if not 0 <= offset < size:
-        raise ValueError(
-            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1"
-        )
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
     if count < 0 and (size - offset) % kind.itemsize:
-        raise ValueError(
-            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element "
-            f"size ({kind.itemsize})"
-        )
+        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
+                         f"({kind.itemsize})")
     if count > 0 and offset + count * kind.itemsize > size:
-        raise ValueError(
-            f"requested buffer length ({count} * {kind.itemsize} bytes) after offset ({offset} bytes) must not be greater than "
-            f"actual buffer length ({size} bytes)"
-        )
+        raise ValueError(f"requested buffer length ({count} * {kind.itemsize} bytes) after offset ({offset} bytes) must not be "
+                         f"greater than actual buffer length ({size} bytes)")
     return finished(np.frombuffer(buffer, kind, count, offset), requires_grad)
 
 

@@ -116,10 +116,8 @@ def _check_contraction(a: np.ndarray, b: np.ndarray, first: list[int], second: l
             if not -operand.ndim <= d < operand.ndim:
                 raise IndexError(dim_error(d, operand.ndim))
         if a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]):
-            raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has "
-                f"size {b.shape[j]} in dim {j}"
-            )
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has "
+                               f"size {b.shape[j]} in dim {j}")
 
 
 @composite()

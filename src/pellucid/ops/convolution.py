@@ -81,8 +81,7 @@ class _convolution:
     def vjp_weight(F, grad, input, weight_shape, stride, padding, dilation, groups):
         return F._convolution_weight(grad, input, weight_shape, stride, padding, dilation, groups)
 
-    def vjp_bias(F, grad):
-        return _spatial_sum(F, grad)
+    def vjp_bias(F, grad): return _spatial_sum(F, grad)
 
     def jvp(F, tangents, input, weight, stride, padding, dilation, groups):
         return _moved(F, lambda x, w, b: F._convolution(x, w, b, stride, padding, dilation, groups), tangents, input, weight)
@@ -116,8 +115,7 @@ class _convolution_transposed:
     def vjp_weight(F, grad, input, weight_shape, stride, padding, dilation, groups):
         return F._convolution_weight(input, grad, weight_shape, stride, padding, dilation, groups)
 
-    def vjp_bias(F, grad):
-        return _spatial_sum(F, grad)
+    def vjp_bias(F, grad): return _spatial_sum(F, grad)
 
     def jvp(F, tangents, input, weight, size, stride, padding, dilation, groups):
         return _moved(
@@ -183,15 +181,11 @@ def _check(function: str, input, weight, bias, count: int, groups: int, transpos
     """Refuse what does not fit; returns whether the input has no batch dimension."""
     x, w = input._array, weight._array
     if x.ndim not in (count + 1, count + 2):
-        raise RuntimeError(
-            f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {function}, but got input of size: "
-            f"{list(x.shape)}"
-        )
+        raise RuntimeError(f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {function}, but got input of "
+                           f"size: {list(x.shape)}")
     if w.ndim != count + 2:
-        raise RuntimeError(
-            f"weight should have {'at least three' if w.ndim < 3 else f'{count + 2}'} dimensions: expected "
-            f"{count + 2}-dimensional weight for {function}, but got weight of size {list(w.shape)}"
-        )
+        raise RuntimeError(f"weight should have {'at least three' if w.ndim < 3 else f'{count + 2}'} dimensions: expected "
+                           f"{count + 2}-dimensional weight for {function}, but got weight of size {list(w.shape)}")
     if groups <= 0:
         raise RuntimeError(f"non-positive groups is not supported: got groups={groups}")
     if w.dtype != x.dtype:
@@ -214,16 +208,12 @@ def _check_channels(x, w, bias, count: int, groups: int, transposed: bool) -> No
         raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got {described} instead")
     expected = w.shape[0] if transposed else w.shape[1] * groups
     if channels != expected:
-        raise RuntimeError(
-            f"Given {'transposed=1' if transposed else f'groups={groups}'}, {described}, expected input{list(x.shape)} to have "
-            f"{expected} channels, but got {channels} channels instead"
-        )
+        raise RuntimeError(f"Given {'transposed=1' if transposed else f'groups={groups}'}, {described}, expected "
+                           f"input{list(x.shape)} to have {expected} channels, but got {channels} channels instead")
     outputs = w.shape[1] * groups if transposed else w.shape[0]
     if bias is not None and bias._array.shape != (outputs,):
-        raise RuntimeError(
-            f"Given {'transposed=1' if transposed else f'groups={groups}'}, {described}, expected bias to be 1-dimensional with "
-            f"{outputs} elements, but got bias of size {list(bias.shape)} instead"
-        )
+        raise RuntimeError(f"Given {'transposed=1' if transposed else f'groups={groups}'}, {described}, expected bias to be "
+                           f"1-dimensional with {outputs} elements, but got bias of size {list(bias.shape)} instead")
 
 
 def _check_steps(stride: tuple, padding: tuple, dilation: tuple) -> None:
@@ -248,10 +238,8 @@ def _convolve(function: str, count: int, input, weight, bias, stride, padding, d
     if any(s + 2 * p < d * (k - 1) + 1 for s, p, d, k in zip(size, padding, dilation, taps, strict=True)):
         whole = " x ".join(str(s + 2 * p) for s, p in zip(size, padding, strict=True))
         taken = " x ".join(str(d * (k - 1) + 1) for d, k in zip(dilation, taps, strict=True))
-        raise RuntimeError(
-            f"Calculated padded input size per channel: ({whole}). Kernel size: ({taken}). Kernel size can't be "
-            "greater than actual input size"
-        )
+        raise RuntimeError(f"Calculated padded input size per channel: ({whole}). Kernel size: ({taken}). Kernel size can't be "
+                           "greater than actual input size")
     made = T._convolution(input, weight, bias, stride, padding, dilation, groups)
     return made.squeeze(0) if unbatched else made
 
@@ -285,10 +273,8 @@ def _convolve_transposed(function: str, count: int, input, weight, bias, stride,
     size = tuple((n - 1) * s - 2 * p + d * (k - 1) + e + 1
                  for n, s, p, d, k, e in zip(size, stride, padding, dilation, taps, extra, strict=True))  # fmt: skip
     if any(n <= 0 for n in size):
-        raise RuntimeError(
-            f"Given input size per channel: {list(input._array.shape[-count:])}. Calculated output size per channel: "
-            f"{list(size)}. Output size is too small"
-        )
+        raise RuntimeError(f"Given input size per channel: {list(input._array.shape[-count:])}. Calculated output size per "
+                           f"channel: {list(size)}. Output size is too small")
     if unbatched:
         input = input.unsqueeze(0)
     made = T._convolution_transposed(input, weight, bias, size, stride, padding, dilation, groups)

@@ -162,10 +162,8 @@ class ctc_loss_backward:
         return out_of(F, made, 1, size_of_batch)
 
     def vjp(F, grad, needs):
-        raise RuntimeError(
-            "derivative for aten::_ctc_loss_backward is not implemented: ctc_loss has a first derivative only, so leave out "
-            "create_graph=True"
-        )
+        raise RuntimeError("derivative for aten::_ctc_loss_backward is not implemented: ctc_loss has a first derivative only, so "
+                           "leave out create_graph=True")
 
 
 # --- nn.functional -----------------------------------------------------------------------------------------------------
@@ -183,9 +181,8 @@ def _lengths(name: str, lengths, batch: int, longest: int | None) -> Tensor:
     if values.size and values.min() < 0:
         raise RuntimeError(f"Expected {name} to have value at least 0, but got value {values.min()} {where}")
     if longest is not None and values.size and values.max() > longest:
-        raise RuntimeError(
-            f"Expected {name} to have value at most {longest}, but got value {values.max()} {where}: log_probs has no more times"
-        )
+        raise RuntimeError(f"Expected {name} to have value at most {longest}, but got value {values.max()} {where}: log_probs has "
+                           "no more times")
     return lengths
 
 
@@ -224,18 +221,14 @@ def _padded_targets(targets: Tensor, lengths: Tensor, blank: int) -> Tensor:
 
 def _check_log_probs(log_probs: np.ndarray, blank: int) -> None:
     if log_probs.ndim != 3:
-        raise RuntimeError(
-            f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 'log_probs' (while "
-            "checking arguments for ctc_loss_allocate_outputs): it takes [T, N, C] or [T, C]"
-        )
+        raise RuntimeError(f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 "
+                           "'log_probs' (while checking arguments for ctc_loss_allocate_outputs): it takes [T, N, C] or [T, C]")
     if not log_probs.size:
         raise RuntimeError(f"log_probs tensor must not be empty: got shape {list(log_probs.shape)}")
     if not 0 <= blank < log_probs.shape[2]:
         raise RuntimeError(f"blank must be in label range: got {blank} for {log_probs.shape[2]} classes")
     if log_probs.dtype not in (np.float32, np.float64):
-        raise NotImplementedError(
-            f"\"ctc_loss_cpu\" not implemented for '{scalar_name(log_probs)}': convert log_probs with .float()"
-        )
+        raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{scalar_name(log_probs)}': convert log_probs with .float()")
 
 
 @composite(module="nn.functional")
@@ -261,9 +254,7 @@ def ctc_loss(
     labels = _padded_targets(targets, target_sizes, blank)
     found = every_value(labels)
     if found.size and (found.min() < 0 or found.max() >= classes):
-        raise RuntimeError(
-            f"ctc_loss: targets must be classes 0 to {classes - 1}, they go from {found.min()} to {found.max()}"
-        )
+        raise RuntimeError(f"ctc_loss: targets must be classes 0 to {classes - 1}, they go from {found.min()} to {found.max()}")
     loss = T.ctc_loss(batched, labels, input_sizes, target_sizes, blank, bool(zero_infinity))
     if reduction == "mean":
         return (loss / target_sizes.clamp_min(1).to(loss.dtype)).mean()

@@ -38,11 +38,8 @@ def normalize(input, p: float = 2.0, dim=1, eps: float = 1e-12, out=None):
 class at_least:
     """Numbers, or `low` where they would be less; the gradient passes as if they had not been."""
 
-    def forward(xp, input: Array, low: float):
-        return input + xp.maximum(low - input, 0).astype(input.dtype)
-
-    def vjp_input(F, grad):
-        return grad
+    def forward(xp, input: Array, low: float): return input + xp.maximum(low - input, 0).astype(input.dtype)
+    def vjp_input(F, grad): return grad
 
 
 @composite(module=("nn.functional", "torch"))
@@ -54,10 +51,8 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     """
     common = promoted((x1._array, x2._array), ())
     if common.kind not in "fV":
-        raise RuntimeError(
-            "expected common dtype to be floating point, yet common dtype is "
-            f"{scalar_name(np.empty(0, common))}: convert the tensors with .float()"
-        )
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {scalar_name(np.empty(0, common))}: "
+                           "convert the tensors with .float()")
     x1, x2 = broadcast_tensors(x1.to(dtype_of(common)), x2.to(dtype_of(common)))
     norm1, norm2 = (at_least(vector_norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2))
     return ((x1 / norm1) * (x2 / norm2)).sum(dim)
@@ -228,8 +223,7 @@ def cdist(x1, x2, p: float = 2.0, compute_mode: str = MODES[0]):
 class _pdist:
     """Distances of the rows of input [*, N, M], each pair once: (0, 1), (0, 2), ... Returns [*, N * (N - 1) / 2]."""
 
-    def forward(xp, input: Array, p: float):
-        return _lengths(xp, _differences(xp, input), p)
+    def forward(xp, input: Array, p: float): return _lengths(xp, _differences(xp, input), p)
 
     def vjp_input(F, grad, input, result, p):
         if p == 0:
@@ -254,14 +248,9 @@ def _differences(xp, input: np.ndarray) -> np.ndarray:
 class pair_differences:
     """The differences of the rows of input [*, N, M], each pair once. Returns [*, N * (N - 1) / 2, M]."""
 
-    def forward(xp, input: Array):
-        return _differences(xp, input)
-
-    def vjp_input(F, grad, input_shape):
-        return F.pair_differences_backward(grad, input_shape[-2])
-
-    def samples(make):
-        yield (make(4, 2),), {}
+    def forward(xp, input: Array): return _differences(xp, input)
+    def vjp_input(F, grad, input_shape): return F.pair_differences_backward(grad, input_shape[-2])
+    def samples(make): yield (make(4, 2),), {}
 
 
 @operator(module=None, linear=True, batching="leading")
@@ -278,11 +267,8 @@ class pair_differences_backward:
             start += count - 1 - row
         return made
 
-    def vjp_input(F, grad):
-        return F.pair_differences(grad)
-
-    def samples(make):
-        yield (make(6, 2), 4), {}
+    def vjp_input(F, grad): return F.pair_differences(grad)
+    def samples(make): yield (make(6, 2), 4), {}
 
 
 @composite(module=("nn.functional", "torch"))

@@ -26,10 +26,9 @@ __all__ = ["embedding", "embedding_bag", "embedding_renorm_", "one_hot"]
 
 def _check_indices(indices: np.ndarray, function: str) -> None:
     if indices.dtype not in (np.int64, np.int32):
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"{scalar_name(indices)}Tensor instead (while checking arguments for {function}): convert the indices with .long()"
-        )
+        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but "
+                           f"got {scalar_name(indices)}Tensor instead (while checking arguments for {function}): convert the "
+                           "indices with .long()")
 
 
 def _check_range(indices: np.ndarray, size: int) -> None:
@@ -152,16 +151,12 @@ def embedding_renorm_(input, indices, max_norm, norm_type):
     input: [V, D], float; indices: [*S], int64 or int32. Returns the table. Nothing is recorded for gradients.
     """
     if differs(input) or differs(indices):
-        raise RuntimeError(
-            "vmap: embedding_renorm_() writes into the table, which is the same for all examples. Shrink its rows outside of "
-            "vmap, and leave max_norm out."
-        )
+        raise RuntimeError("vmap: embedding_renorm_() writes into the table, which is the same for all examples. Shrink its rows "
+                           "outside of vmap, and leave max_norm out.")
     table, chosen = input._array, indices._array
     _check_indices(chosen, "embedding_renorm_")
     if table.ndim != 2:
-        raise RuntimeError(
-            f"Expected 2-dimensional tensor, but got shape {list(table.shape)} for argument 'input' of embedding_renorm_"
-        )
+        raise RuntimeError(f"Expected 2-dimensional tensor, but got shape {list(table.shape)} for argument 'input' of embedding_renorm_")
     _check_range(chosen, table.shape[0])
     chosen = np.unique(chosen)
     rows = table[chosen]
@@ -219,18 +214,14 @@ def functional_embedding(
 def _bag_indices(input: Tensor, weight: Tensor, offsets, per_sample_weights):
     """Indices [n], starts of the bags and weights [n] of either form of input; ValueError for shapes that do not fit."""
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as "
-            f"the input ({input.shape})"
-        )
+        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+                         f"same shape as the input ({input.shape})")
     if weight.dim() != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     if input.dim() == 2:
         if offsets is not None:
-            raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
-                f"However, found offsets of type {type(offsets)}"
-            )
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                             f"sequences. However, found offsets of type {type(offsets)}")
         starts = wrap(np.arange(input.size(0), dtype=np.int64) * input.size(1))
         return input.reshape(-1), starts, None if per_sample_weights is None else per_sample_weights.reshape(-1)
     if input.dim() != 1:
@@ -249,21 +240,15 @@ def _check_bags(input: Tensor, offsets: Tensor, size: int, padding_idx: int | No
     if include_last_offset and not starts.size:
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
     if starts.size and (first := starts[..., 0]).any():
-        raise RuntimeError(
-            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
-            f"{first.max()}"
-        )
+        raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                           f"However, got {first.max()}")
     if starts.size and (last := starts[..., -1].max()) > count:
         raise RuntimeError(f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {last}")
     if padding_idx is not None and not -size <= padding_idx < size:
-        raise RuntimeError(
-            f"padding_idx must be within the number of embeddings, {-size} through {size - 1}, but got {padding_idx}"
-        )
+        raise RuntimeError(f"padding_idx must be within the number of embeddings, {-size} through {size - 1}, but got {padding_idx}")
     if indices.size and (indices.min() < 0 or indices.max() >= size):
         place = int(np.flatnonzero((indices < 0) | (indices >= size))[0])
-        raise RuntimeError(
-            f"Index {place % count} of input takes value {indices.flat[place]} which is not in the valid range [0, {size})"
-        )
+        raise RuntimeError(f"Index {place % count} of input takes value {indices.flat[place]} which is not in the valid range [0, {size})")
 
 
 def _check_mode(mode: str, scale_grad_by_freq: bool, sparse: bool, per_sample_weights) -> None:
@@ -274,10 +259,8 @@ def _check_mode(mode: str, scale_grad_by_freq: bool, sparse: bool, per_sample_we
     if mode == "max" and sparse:
         raise ValueError("max mode does not support sparse weights")
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
-            f"(got mode='{mode}')."
-        )
+        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
+                                  f"mode='sum' (got mode='{mode}').")
 
 
 @operator(module=None, linear=True)
@@ -287,16 +270,14 @@ class sum_bags:
     def forward(xp, rows: Array, bags: Index, count: int):
         return add_rows(count, bags, rows, rows.dtype, rows.shape[1:])
 
-    def vjp_rows(F, grad, bags):
-        return F.embedding(grad, bags, -1, False)
+    def vjp_rows(F, grad, bags): return F.embedding(grad, bags, -1, False)
 
     def batch(F, size_of_batch, batched, rows, bags, count):
         rows, bags = _both(F, size_of_batch, batched, rows=rows, bags=bags)
         made = F.sum_bags(into(F, rows, 0), F.reshape(F.numbered(bags, count, 0), (-1,)), size_of_batch * count)
         return out_of(F, made, 0, size_of_batch)
 
-    def samples(make):
-        yield (make(5, 3), np.array([0, 0, 2, 2, 2]), 4), {}
+    def samples(make): yield (make(5, 3), np.array([0, 0, 2, 2, 2]), 4), {}
 
 
 @operator(module=None, batching="leading")
@@ -355,11 +336,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     _check_mode(mode, scale_grad_by_freq, sparse, per_sample_weights)
     _check_bags(indices, starts, weight.size(0), padding_idx, include_last_offset and offsets is not None)
     if shares is not None and shares._array.dtype != weight._array.dtype:
-        raise RuntimeError(
-            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but "
-            f"type {scalar_name(weight._array)} does not equal {scalar_name(shares._array)} (while checking arguments "
-            "for embedding_bag)"
-        )
+        raise RuntimeError("Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+                           f"'per_sample_weights'; but type {scalar_name(weight._array)} does not equal "
+                           f"{scalar_name(shares._array)} (while checking arguments for embedding_bag)")
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
     if include_last_offset and offsets is not None:
@@ -399,9 +378,8 @@ def one_hot(tensor, num_classes=-1):
     """
     classes = every_value(tensor)
     if classes.dtype != np.int64:
-        raise RuntimeError(
-            f"one_hot is only applicable to index tensor of type LongTensor: got {scalar_name(classes)}; convert with .long()"
-        )
+        raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor: got {scalar_name(classes)}; convert "
+                           "with .long()")
     if not classes.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor. Pass num_classes.")
     if classes.size and classes.min() < 0:
@@ -411,9 +389,7 @@ def one_hot(tensor, num_classes=-1):
             raise RuntimeError("When vmap-ing nn.functional.one_hot, please provide an explicit positive num_classes argument.")
         num_classes = int(classes.max()) + 1
     elif classes.size and classes.max() >= num_classes:
-        raise RuntimeError(
-            f"Class values must be smaller than num_classes. Got {classes.max()} with num_classes={num_classes}"
-        )
+        raise RuntimeError(f"Class values must be smaller than num_classes. Got {classes.max()} with num_classes={num_classes}")
     return one_hot_rows(tensor, num_classes)
 
 

@@ -20,34 +20,26 @@ class expand_:
     def canonical(input, size: tuple):
         lead = len(size) - input.ndim
         if lead < 0:
-            raise RuntimeError(
-                f"expand(torch.{type_name(input.dtype)}Tensor{{{list(input.shape)}}}, size={list(size)}): the number of sizes provided "
-                f"({len(size)}) must be greater "
-                f"or equal to the number of dimensions in the tensor ({input.ndim})"
-            )
+            raise RuntimeError(f"expand(torch.{type_name(input.dtype)}Tensor{{{list(input.shape)}}}, size={list(size)}): the "
+                               f"number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in "
+                               f"the tensor ({input.ndim})")
         whole = []
         for position, wanted in enumerate(size):
             have = input.shape[position - lead] if position >= lead else None
             if wanted == -1 and have is not None:
                 wanted = have
             elif wanted < 0:
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension {position}"
-                )
+                raise RuntimeError(f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension "
+                                   f"{position}")
             elif have not in (None, 1, wanted):
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({wanted}) must match the existing size ({have}) at "
-                    f"non-singleton dimension "
-                    f"{position}.  Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}"
-                )
+                raise RuntimeError(f"The expanded size of the tensor ({wanted}) must match the existing size ({have}) at "
+                                   f"non-singleton dimension {position}.  Target sizes: {list(size)}.  Tensor sizes: "
+                                   f"{list(input.shape)}")
             whole.append(wanted)
         return tuple(whole)
 
-    def forward(xp, input: Array, size: tuple):
-        return broadcast(input, size)
-
-    def vjp_input(F, grad, input_shape):
-        return F.sum_to_size(grad, input_shape)
+    def forward(xp, input: Array, size: tuple): return broadcast(input, size)
+    def vjp_input(F, grad, input_shape): return F.sum_to_size(grad, input_shape)
 
     def batch(F, size_of_batch, input, size):
         lead = len(size) + 1 - input.ndim
@@ -97,8 +89,7 @@ class sum_to_size_:
         made = sum_to(input if input.dtype.kind not in "biu" else input.astype(xp.int64), size)
         return made.copy() if xp.may_share_memory(made, input) else made
 
-    def vjp_input(F, grad, input_shape):
-        return F.expand(grad, input_shape)
+    def vjp_input(F, grad, input_shape): return F.expand(grad, input_shape)
 
     def batch(F, size_of_batch, input, size):
         lead = (1,) * (input.ndim - 1 - len(size))
@@ -141,11 +132,9 @@ def broadcast_shapes(*shapes):
                 raise RuntimeError(f"Trying to create tensor with negative dimension ({s}): ({list(shape)})")
             if s != 1:
                 if result[-back] not in (1, s):
-                    raise RuntimeError(
-                        f"Attempting to broadcast a dimension of length {s} at -{back}! Mismatching argument at index "
-                        f"{shapes.index(shape)} had {shape}; but expected shape should be broadcastable to {result}: The size "
-                        f"of tensor a ({result[-back]}) must match the size of tensor b ({s}) at non-singleton dimension "
-                        f"{len(result) - back}"
-                    )
+                    raise RuntimeError(f"Attempting to broadcast a dimension of length {s} at -{back}! Mismatching argument at "
+                                       f"index {shapes.index(shape)} had {shape}; but expected shape should be broadcastable to "
+                                       f"{result}: The size of tensor a ({result[-back]}) must match the size of tensor b ({s}) at "
+                                       f"non-singleton dimension {len(result) - back}")
                 result[-back] = s
     return Size(result)

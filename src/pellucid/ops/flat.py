@@ -36,15 +36,11 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     if index._array.dtype != np.int64:
         raise RuntimeError(f"put_(): Expected a long tensor for index, but got {index.dtype}")
     if source.dtype is not self.dtype:
-        raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype} and "
-            f"source.dtype = {source.dtype}"
-        )
+        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype} and "
+                           f"source.dtype = {source.dtype}")
     if index.numel() != source.numel():
-        raise IndexError(
-            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{source.numel()}, index.numel() = {index.numel()}"
-        )
+        raise IndexError("put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+                         f"{source.numel()}, index.numel() = {index.numel()}")
     if not index.numel():
         return self
     if not self.numel():

@@ -52,8 +52,7 @@ class col2im:
         add_columns(whole, input.reshape(images, channels, *kernel, *places), kernel, places, stride, dilation)
         return whole[(..., *(slice(p, p + s) for p, s in zip(padding, size, strict=True)))]
 
-    def vjp_input(F, grad, kernel, dilation, padding, stride):
-        return F.im2col(grad, kernel, dilation, padding, stride)
+    def vjp_input(F, grad, kernel, dilation, padding, stride): return F.im2col(grad, kernel, dilation, padding, stride)
 
     def samples(make):
         yield (make(2, 12, 4), (3, 3), (2, 2), (1, 1), (0, 0), (1, 1)), {}
@@ -68,14 +67,10 @@ def _pair(name: str, value, function: str) -> tuple[int, int]:
     given = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     for position, each in enumerate(given):
         if isinstance(each, bool) or not isinstance(each, (int, np.integer)):
-            raise TypeError(
-                f"{function}(): argument '{name}' must be tuple of ints, but found element of type "
-                f"{type(each).__name__} at pos {position}"
-            )
+            raise TypeError(f"{function}(): argument '{name}' must be tuple of ints, but found element of type "
+                            f"{type(each).__name__} at pos {position}")
     if len(given) != 2:
-        raise RuntimeError(
-            f"It is expected {name} equals to 2, but got size {len(given)}: give one number, or height and width"
-        )
+        raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(given)}: give one number, or height and width")
     return int(given[0]), int(given[1])
 
 
@@ -89,9 +84,7 @@ def _options(function: str, kernel_size, dilation, padding, stride) -> tuple:
         ("dilation", "dilation", dilation),
     ):
         if min(value) <= 0:
-            raise RuntimeError(
-                f"{what} should be greater than zero, but got {short}_height: {value[0]} {short}_width: {value[1]}"
-            )
+            raise RuntimeError(f"{what} should be greater than zero, but got {short}_height: {value[0]} {short}_width: {value[1]}")
     if min(padding) < 0:
         raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
     return kernel, dilation, padding, stride
@@ -99,9 +92,7 @@ def _options(function: str, kernel_size, dilation, padding, stride) -> tuple:
 
 def _require_float(array: np.ndarray, kernel: str) -> None:
     if array.dtype.kind in "iu":
-        raise NotImplementedError(
-            f"\"{kernel}\" not implemented for '{scalar_name(array)}': convert the input with .float()"
-        )
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(array)}': convert the input with .float()")
 
 
 def _window(kernel: tuple, dilation: tuple, padding: tuple) -> str:
@@ -121,21 +112,15 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     kernel, dilation, padding, stride = _options("im2col", kernel_size, dilation, padding, stride)
     shape = input._array.shape
     if len(shape) < 3:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-len(shape)}, {len(shape) - 1}], but got 2): unfold takes "
-            f"[N, C, H, W] or [C, H, W], got {list(shape)}"
-        )
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-len(shape)}, {len(shape) - 1}], but got 2): "
+                         f"unfold takes [N, C, H, W] or [C, H, W], got {list(shape)}")
     if len(shape) > 4 or 0 in shape[-3:]:
-        raise RuntimeError(
-            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: "
-            f"{list(shape)}"
-        )
+        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+                           f"input, but got: {list(shape)}")
     places = output_size(shape[-2:], kernel, stride, padding, dilation)
     if min(places) < 1:
-        raise RuntimeError(
-            f"Given input with spatial size {shape[-2:]}, {_window(kernel, dilation, padding)}, calculated shape of the array of "
-            f"sliding blocks as {places}, but its components must be at least one."
-        )
+        raise RuntimeError(f"Given input with spatial size {shape[-2:]}, {_window(kernel, dilation, padding)}, calculated shape of "
+                           f"the array of sliding blocks as {places}, but its components must be at least one.")
     _require_float(input._array, "im2col_out_cpu")
     if len(shape) == 4:
         return T.im2col(input, kernel, dilation, padding, stride)
@@ -145,25 +130,17 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 def _check_columns(input: Tensor, size: tuple, kernel: tuple, dilation: tuple, padding: tuple, stride: tuple) -> None:
     shape = input._array.shape
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
-        raise RuntimeError(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but "
-            f"got: {list(shape)}"
-        )
+        raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions "
+                           f"for input, but got: {list(shape)}")
     axis = len(shape) - 2
     if shape[-2] % math.prod(kernel):
-        raise RuntimeError(
-            f"Expected size of input's dimension {axis} to be divisible by the product of kernel_size, but got "
-            f"input.size({axis})={shape[-2]} and kernel_size={kernel}."
-        )
+        raise RuntimeError(f"Expected size of input's dimension {axis} to be divisible by the product of kernel_size, but got "
+                           f"input.size({axis})={shape[-2]} and kernel_size={kernel}.")
     places = output_size(size, kernel, stride, padding, dilation)
     if math.prod(places) != shape[-1] or min(places) < 1:
-        raise RuntimeError(
-            f"Given output_size={size}, {_window(kernel, dilation, padding)}, stride={stride}, expected size of "
-            "input's dimension "
-            f"{axis + 1} to match the calculated number of sliding blocks {places[0]} * {places[1]} = "
-            f"{math.prod(places)}, but got "
-            f"input.size({axis + 1})={shape[-1]}."
-        )
+        raise RuntimeError(f"Given output_size={size}, {_window(kernel, dilation, padding)}, stride={stride}, expected size of "
+                           f"input's dimension {axis + 1} to match the calculated number of sliding blocks {places[0]} * "
+                           f"{places[1]} = {math.prod(places)}, but got input.size({axis + 1})={shape[-1]}.")
     _require_float(input._array, "col2im_out_cpu")
 
 

@@ -29,11 +29,7 @@ def canonical_dim(dim: int, ndim: int) -> int:
     """A dimension counted from the front; IndexError if there is no such dimension. A 0-d tensor has dimension 0 and -1."""
     span = ndim or 1
     if not -span <= dim < span:
-        raise IndexError(
-            dim_error(dim, ndim)
-            if ndim
-            else f"Dimension out of range (expected to be in range of [-1, 0], but got {dim})"
-        )
+        raise IndexError(dim_error(dim, ndim) if ndim else f"Dimension out of range (expected to be in range of [-1, 0], but got {dim})")
     return dim % span
 
 

@@ -51,8 +51,7 @@ def _push(F, tangent, grid, size: tuple, options: Sampling, orders: tuple):
 class grid_elements:
     """The elements that the places of a grid are made of: [N, K, P] positions in an image of that size."""
 
-    def forward(xp, grid: Index, size: tuple, options: Sampling):
-        return kernel.elements(grid, size, options)
+    def forward(xp, grid: Index, size: tuple, options: Sampling): return kernel.elements(grid, size, options)
 
 
 @operator(module=None, batching="fold")
@@ -62,11 +61,8 @@ class grid_weights:
     def forward(xp, grid: Array, size: tuple, options: Sampling, orders: tuple):
         return kernel.weights(grid, size, options, orders)
 
-    def vjp_grid(F, grad, grid, size, options, orders):
-        return _pull(F, grad, grid, size, options, orders)
-
-    def jvp_grid(F, tangent, grid, size, options, orders):
-        return _push(F, tangent, grid, size, options, orders)
+    def vjp_grid(F, grad, grid, size, options, orders): return _pull(F, grad, grid, size, options, orders)
+    def jvp_grid(F, tangent, grid, size, options, orders): return _push(F, tangent, grid, size, options, orders)
 
     def samples(make):
         for mode in MODES:
@@ -78,17 +74,10 @@ class grid_weights:
 class grid_gather:
     """Weighed sums of an image's elements: input [N, C, *S], weight and element [N, K, P]. Returns [N, C, P]."""
 
-    def forward(xp, input: Array, weight: Array, element: Index):
-        return kernel.gather(input, weight, element)
-
-    def vjp_input(F, grad, weight, element, input_shape):
-        return F.grid_scatter(grad, weight, element, input_shape[2:])
-
-    def vjp_weight(F, grad, input, element):
-        return F.grid_weigh(grad, input, element)
-
-    def samples(make):
-        yield (make(2, 2, 5), make(2, 3, 4), make.integers(2, 3, 4, high=5)), {}
+    def forward(xp, input: Array, weight: Array, element: Index): return kernel.gather(input, weight, element)
+    def vjp_input(F, grad, weight, element, input_shape): return F.grid_scatter(grad, weight, element, input_shape[2:])
+    def vjp_weight(F, grad, input, element): return F.grid_weigh(grad, input, element)
+    def samples(make): yield (make(2, 2, 5), make(2, 3, 4), make.integers(2, 3, 4, high=5)), {}
 
 
 @operator(module=None, linear="each", batching="fold")
@@ -98,31 +87,19 @@ class grid_scatter:
     def forward(xp, input: Array, weight: Array, element: Index, size: tuple):
         return kernel.scatter(input, weight, element, math.prod(size)).reshape(*input.shape[:2], *size)
 
-    def vjp_input(F, grad, weight, element):
-        return F.grid_gather(grad, weight, element)
-
-    def vjp_weight(F, grad, input, element):
-        return F.grid_weigh(input, grad, element)
-
-    def samples(make):
-        yield (make(2, 2, 4), make(2, 3, 4), make.integers(2, 3, 4, high=6), (3, 2)), {}
+    def vjp_input(F, grad, weight, element): return F.grid_gather(grad, weight, element)
+    def vjp_weight(F, grad, input, element): return F.grid_weigh(input, grad, element)
+    def samples(make): yield (make(2, 2, 4), make(2, 3, 4), make.integers(2, 3, 4, high=6), (3, 2)), {}
 
 
 @operator(module=None, linear="each", batching="fold")
 class grid_weigh:
     """The transpose of `grid_gather` in the weights: input [N, C, P], image [N, C, *S]. Returns [N, K, P]."""
 
-    def forward(xp, input: Array, image: Array, element: Index):
-        return kernel.weigh(input, image, element)
-
-    def vjp_input(F, grad, image, element):
-        return F.grid_gather(image, grad, element)
-
-    def vjp_image(F, grad, input, element, image_shape):
-        return F.grid_scatter(input, grad, element, image_shape[2:])
-
-    def samples(make):
-        yield (make(2, 2, 4), make(2, 2, 5), make.integers(2, 3, 4, high=5)), {}
+    def forward(xp, input: Array, image: Array, element: Index): return kernel.weigh(input, image, element)
+    def vjp_input(F, grad, image, element): return F.grid_gather(image, grad, element)
+    def vjp_image(F, grad, input, element, image_shape): return F.grid_scatter(input, grad, element, image_shape[2:])
+    def samples(make): yield (make(2, 2, 4), make(2, 2, 5), make.integers(2, 3, 4, high=5)), {}
 
 
 def _options(interpolation_mode: int, padding_mode: int, align_corners: bool) -> Sampling:
@@ -135,25 +112,19 @@ def _check(input, grid) -> None:
     if input.shape[:1] != grid.shape[:1]:
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}")
     if not grid.ndim or grid.shape[-1] != input.ndim - 2:
-        raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but got grid with sizes "
-            f"{list(grid.shape)} for input with sizes {list(input.shape)}"
-        )
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but got grid with "
+                           f"sizes {list(grid.shape)} for input with sizes {list(input.shape)}")
     for dim, size in enumerate(input.shape[2:], 2):
         if not size:
-            raise RuntimeError(
-                f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)} with "
-                f"dimension {dim} being empty"
-            )
+            raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+                               f"{list(input.shape)} with dimension {dim} being empty")
 
 
 def _check_sampler(input, grid, interpolation_mode: int, padding_mode: int, align_corners: bool, count: int):
     """The options of grid_sampler_2d and grid_sampler_3d in canonical form."""
     if input.ndim != count + 2 or input.ndim != grid.ndim:
-        raise RuntimeError(
-            f"grid_sampler(): expected {count + 2}D input and grid with same number of dimensions, but got input with sizes "
-            f"{list(input.shape)} and grid with sizes {list(grid.shape)}"
-        )
+        raise RuntimeError(f"grid_sampler(): expected {count + 2}D input and grid with same number of dimensions, but got input "
+                           f"with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")
     _check(input, grid)
     if count == 3 and interpolation_mode == 2:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
@@ -227,10 +198,8 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     _check(input._array, grid._array)
     count = input._array.ndim - 2
     if count not in (2, 3) or grid._array.ndim != count + 2:
-        raise RuntimeError(
-            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes "
-            f"{list(input.shape)} and grid with sizes {list(grid.shape)}"
-        )
+        raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with "
+                           f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")
     return getattr(T, f"grid_sampler_{count}d")(input, grid, interpolation_mode, padding_mode, bool(align_corners))
 
 
@@ -253,14 +222,10 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         RuntimeError: shapes or dtypes that do not fit.
     """
     if mode not in MODES:
-        raise ValueError(
-            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
-        )
+        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
     if padding_mode not in PADDINGS:
-        raise ValueError(
-            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
-            f"'{padding_mode}'"
-        )
+        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+                         f"'{padding_mode}'")
     if align_corners is None:
         _say_default()
     return grid_sampler(input, grid, MODES.index(mode), PADDINGS.index(padding_mode), bool(align_corners))
@@ -288,9 +253,8 @@ def affine_grid_generator(theta, size, align_corners):
     """The grid of affine maps: see `nn.functional.affine_grid`, which checks its arguments first."""
     sizes = tuple([int(s) for s in size[2:]])
     if theta._array.shape[0] != size[0]:
-        raise RuntimeError(
-            f"Expected size for first two dimensions of theta to be: [{size[0]}, {len(sizes)}] but got: {list(theta.shape[:2])}"
-        )
+        raise RuntimeError(f"Expected size for first two dimensions of theta to be: [{size[0]}, {len(sizes)}] but got: "
+                           f"{list(theta.shape[:2])}")
     base = wrap(_base(sizes, theta._array.dtype, bool(align_corners)))
     return (base @ theta.transpose(1, 2)).reshape((theta.shape[0], *sizes, len(sizes)))
 
@@ -316,14 +280,11 @@ def affine_grid(theta, size, align_corners=None):
     if theta._array.dtype.kind not in "fV":
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     if len(size) not in (4, 5):
-        raise NotImplementedError(
-            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}."
-        )
+        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got "
+                                  f"size {size}.")
     count = len(size) - 2
     if theta._array.ndim != 3 or theta._array.shape[1:] != (count, count + 1):
-        raise ValueError(
-            f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size {size}. Got {theta.shape}."
-        )
+        raise ValueError(f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size {size}. Got {theta.shape}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     return affine_grid_generator(theta, size, bool(align_corners))

@@ -1,4 +1,4 @@
-"""Indexing with brackets: `tensor[...]` and `tensor[...] = value`, in all of NumPy's and PyTorch's forms.
+"""Indexing with brackets: `tensor[...]`, in all of NumPy's and PyTorch's forms. Writing is in `index_writing.py`.
 
 Integers, slices, None and Ellipsis make a view, by one operator for the whole index. Tensors, lists and masks among them
 make a copy of what that view selects. Named selections (`gather`, `index_select`, ...) are in `selection.py`.
@@ -10,31 +10,22 @@ import math
 
 import numpy as np
 
-from pellucid.autograd.call import inplace
-from pellucid.autograd.operator import Array, Arrays, Index, Indices, composite, operator
-from pellucid.autograd.views import check_inplace, written
-from pellucid.core.errors import type_name
-from pellucid.core.modes import GENERAL, modes
+from pellucid.autograd.operator import Array, Arrays, Index, Indices, operator
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.accumulation import add_rows, wrapped
 from pellucid.ops.batch_places import in_front, moved
 from pellucid.ops.batches import differs, for_each
-from pellucid.ops.conversion import cast, copy_, fill_
-from pellucid.ops.expansion import expand_
-from pellucid.ops.scalars import number_in
 from pellucid.ops.subscripts import (
     FULL,
     MASKED,
-    check_mask,
     flat_places,
-    index_array,
     index_error,
     last_step,
     read_index,
     split_masks,
 )
 
-__all__ = ["assemble", "basic_backward", "index_at", "index_put"]
+__all__ = ["assemble", "basic_backward", "index_at"]
 
 PLAIN = {int, slice, type(None), type(Ellipsis)}
 NUMBERS = (bool, int, float, complex, np.generic)
@@ -118,7 +109,7 @@ def take_basic(tensor: Tensor, key: tuple) -> Tensor:
     return (_slice if key == (FULL, ...) else _alias)(tensor, key)
 
 
-def _is_plain(key: tuple) -> bool:
+def is_plain(key: tuple) -> bool:
     """Whether every part is a basic index that needs no conversion."""
     dots = 0
     for k in key:
@@ -217,14 +208,14 @@ class index_at_backward:
         yield (make(2, 3, 3), np.array([5, -1, 0]), (2, 2, 3, 3), 1, 2), {}
 
 
-def _key(indices) -> tuple:
+def key_of(indices) -> tuple:
     return tuple([FULL if i is None else i for i in indices])
 
 
-def _take(array: np.ndarray, indices) -> np.ndarray:
+def taken(array: np.ndarray, indices) -> np.ndarray:
     """NumPy's advanced indexing, with PyTorch's errors."""
     try:
-        return array[_key(indices)]
+        return array[key_of(indices)]
     except IndexError as error:
         shapes = [list(i.shape) for i in indices if i is not None]
         try:
@@ -255,7 +246,7 @@ class index:
     """
 
     def forward(xp, input: Array, indices: Indices):
-        return _take(input, indices)
+        return taken(input, indices)
 
     def vjp_input(F, grad, indices, input_shape):
         return F.index_backward(grad, indices, input_shape)
@@ -359,7 +350,7 @@ def take_advanced(tensor: Tensor, advanced: list) -> Tensor:
         if item._array.dtype.kind == "b":
             return index_at(tensor, flat_places(item), dim, item._array.ndim)
         return index_at(tensor, item, dim)
-    tensor, advanced = _numbers_beside(tensor, advanced)
+    tensor, advanced = numbers_beside(tensor, advanced)
     indices = split_masks(advanced)
     dims = [d for d, i in enumerate(indices) if i is not None]
     if tensor._array.flags.c_contiguous and dims[-1] - dims[0] == len(dims) - 1 and not any(differs(indices[d]) for d in dims):
@@ -370,7 +361,7 @@ def take_advanced(tensor: Tensor, advanced: list) -> Tensor:
     return index(tensor, indices)
 
 
-def _numbers_beside(tensor: Tensor, advanced: list) -> tuple[Tensor, list]:
+def numbers_beside(tensor: Tensor, advanced: list) -> tuple[Tensor, list]:
     """Indices that are one number for each example of a vmap, moved beside the other indices: they change no layout."""
     numbers = [d for d, i in enumerate(advanced) if isinstance(i, Tensor) and not i._array.ndim]
     if not numbers:
@@ -400,9 +391,9 @@ def getitem(self: Tensor, key) -> Tensor:
     if c is int:
         return _select(self, (key, ...))
     if c is tuple:
-        if _is_plain(key):
+        if is_plain(key):
             return take_basic(self, key if Ellipsis in key else (*key, ...))
-    elif c in PLAIN and _is_plain((key,)):
+    elif c in PLAIN and is_plain((key,)):
         return take_basic(self, (key, ...) if key is not Ellipsis else (key,))
     basic, advanced = read_index(key, self._array)
     if not any(i is not None for i in advanced):
@@ -413,219 +404,7 @@ def getitem(self: Tensor, key) -> Tensor:
     return take_advanced(self if basic is None else take_basic(self, basic), advanced)
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
-
-
-@operator(module=None, name="index_put", node="IndexPutBackward0", broadcast=False, holomorphic=False, widen=False, linear=True)
-class index_put_:
-    """The raw form of `index_put`: indices as integer tensors or None."""
-
-    def forward(xp, input: Array, indices: Indices, values: Array, accumulate: bool = False):
-        if values.dtype != input.dtype:
-            raise RuntimeError(
-                "Index put requires the source and destination dtypes match, got "
-                f"{type_name(input.dtype)} for the destination and {type_name(values.dtype)} for the source."
-            )
-        whole = input.copy()
-        _put(whole, indices, values, accumulate)
-        return whole
-
-    def vjp_input(F, grad, indices, accumulate):
-        return grad if accumulate else F.index_zero(grad, indices)
-
-    def vjp_values(F, grad, indices, values_shape):
-        return F.sum_to_size(F.index(grad, indices), values_shape)
-
-    def batch(F, size_of_batch, batched, input, indices, values, accumulate):
-        input = for_each(F, input, "input" in batched, size_of_batch)
-        places = BatchOfPlaces(F, size_of_batch, indices, "indices" in batched)
-        values = places.values(values, "values" in batched, input.ndim - 1)
-        return F.index_put(input, places.indices, values, accumulate)
-
-    def samples(make):
-        yield (make(3, 4), [np.array([2, 0])], make(2, 4), False), {}
-        yield (make(3, 4), [np.array([2, 2]), np.array([1, 1])], make(2), True), {}
-        yield (make(3, 2, 4), [np.array([2, 0]), None, np.array([1, 3])], make(2), True), {}
-        yield (make(2, 3, 4), [None, np.array([2, 0]), np.array([1, 3])], make(2), False), {}
-
-
-@operator(module=None, linear=True)
-class index_zero:
-    """The operand with zeros in the places that indices choose."""
-
-    def forward(xp, input: Array, indices: Indices):
-        whole = input.copy()
-        whole[_key(indices)] = 0
-        return whole
-
-    def vjp_input(F, grad, indices):
-        return F.index_zero(grad, indices)
-
-    def batch(F, size_of_batch, batched, input, indices):
-        places = BatchOfPlaces(F, size_of_batch, indices, "indices" in batched)
-        return F.index_zero(for_each(F, input, "input" in batched, size_of_batch), places.indices)
-
-    def samples(make):
-        yield (make(3, 4), [np.array([2, 0])]), {}
-
-
-def _put(array: np.ndarray, indices, values: np.ndarray, accumulate: bool) -> None:
-    """Write, or add, values to the places that indices choose."""
-    key = _key(indices)
-    try:
-        if accumulate:
-            np.add.at(array, key, values)
-        else:
-            array[key] = values
-    except (IndexError, ValueError):
-        target = _take(array, indices).shape  # raises where the indices are at fault
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result "
-            f"of shape {list(target)}"
-        ) from None
-
-
-def _given_indices(input: Tensor, indices, name: str) -> list:
-    """Index tensors of `index_put`, masks turned into integers."""
-    if isinstance(indices, Tensor) or not isinstance(indices, (tuple, list)):
-        raise TypeError(
-            f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
-        )
-    advanced: list = []
-    for item in indices:
-        tensor = None if item is None else index_array(item)
-        if tensor is not None and tensor._array.dtype.kind == "b":
-            check_mask(tensor._array, input._array, len(advanced))
-            advanced += [tensor, *[MASKED] * (tensor._array.ndim - 1)]
-        else:
-            advanced.append(tensor)
-    if len(advanced) > input._array.ndim:
-        raise IndexError(f"too many indices for tensor of dimension {input._array.ndim} (got {len(advanced)})")
-    return split_masks(advanced)
-
-
-@composite(method=True)
-def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
-    """The tensor with `values` written, or added, to the places that a tuple of index tensors chooses.
-
-    Raises: IndexError for indices outside or values of another type, RuntimeError for values that do not fit.
-    """
-    return index_put_(input, _given_indices(input, indices, "index_put"), values, accumulate)
-
-
-def index_put_inplace(self: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
-    """Write, or add, `values` to the places that a tuple of index tensors chooses."""
-    chosen = _given_indices(self, indices, "index_put_")
-    if (
-        values._array.dtype == self._array.dtype
-        and modes.road is not GENERAL
-        and not check_inplace(self, values.requires_grad)
-    ):
-        _put(self._array, chosen_arrays(chosen), values._array, accumulate)
-        written(self, "index_put_")
-        return self
-    return inplace(index_put_.operator, self, (chosen, values, accumulate))
-
-
-def chosen_arrays(indices) -> list:
-    """The arrays of index tensors."""
-    return [None if i is None else i._array for i in indices]
-
-
-Tensor.index_put_ = index_put_inplace
-
-
-def _value(value, tensor: Tensor):
-    """What is assigned, as a number or a tensor."""
-    if isinstance(value, (Tensor, *NUMBERS)):
-        return value
-    raise TypeError(
-        f"can't assign a {type(value).__name__} to a {tensor.type()}: give a number, or convert it with "
-        f"torch.tensor or torch.from_numpy"
-    )
-
-
-def _without_leading_ones(array: np.ndarray, ndim: int) -> np.ndarray:
-    while array.ndim > ndim and array.shape[0] == 1:
-        array = array[0]
-    return array
-
-
-def setitem(self: Tensor, key, value) -> None:
-    """`tensor[key] = value`: write a number or a tensor, broadcast and cast, into what `key` selects."""
-    value = _value(value, self)
-    if (key.__class__ is tuple and _is_plain(key)) or key.__class__ is int:
-        parts = key if key.__class__ is tuple else (key,)
-        basic, advanced = parts if Ellipsis in parts else (*parts, ...), ()
-    else:
-        basic, advanced = read_index(key, self._array)
-    recorded = modes.grad_enabled and (
-        self.requires_grad or (value.__class__ is not float and isinstance(value, Tensor) and value.requires_grad)
-    )
-    if not recorded and modes.road is not GENERAL:
-        check_inplace(self, False)
-        try:
-            target = self._array if basic is None else self._array[basic]
-        except IndexError as error:
-            raise index_error(error, self._array, basic) from None
-        _write(target, advanced, value)
-        written(self, "__setitem__")
-        return
-    part = self if basic is None else take_basic(self, basic)
-    if basic is None and not any(i is not None for i in advanced):
-        part = take_basic(self, (FULL, ...) if self._array.ndim else (...,))
-    if not any(i is not None for i in advanced):
-        if isinstance(value, Tensor):
-            value = _stripped(value, part._array.ndim)
-            expand_.operator.canonical(value._array, part._array.shape)  # raises where it does not fit
-            copy_(part, value)
-        else:
-            fill_(part, value if not isinstance(value, np.generic) else value.item())
-        return
-    _put_recorded(part, advanced, value)
-
-
-def _stripped(value: Tensor, ndim: int) -> Tensor:
-    """A tensor without the leading dimensions of size 1 that it has too many."""
-    shape = _without_leading_ones(value._array, ndim).shape
-    return value if shape == value._array.shape else value.view(shape)
-
-
-def _put_recorded(part: Tensor, advanced: list, value) -> None:
-    part, advanced = _numbers_beside(part, advanced)
-    indices = split_masks(advanced)
-    if not isinstance(value, Tensor):
-        value = wrap(number_in(value.item() if isinstance(value, np.generic) else value, part._array.dtype))
-    elif value._array.dtype != part._array.dtype:
-        value = value.to(part.dtype)
-    ndim = _take(part._array, chosen_arrays(indices)).ndim
-    inplace(index_put_.operator, part, (indices, _stripped(value, ndim), False))
-
-
-def _write(target: np.ndarray, advanced, value) -> None:
-    """Write where nothing is recorded."""
-    if isinstance(value, Tensor):
-        values = value._array if value._array.dtype == target.dtype else cast(value._array, target.dtype)
-    else:
-        values = number_in(value.item() if isinstance(value, np.generic) else value, target.dtype)
-    if any(i is not None for i in advanced):
-        given = [i for i in advanced if i is not None and i is not MASKED]
-        if len(given) == 1 and not values.ndim and given[0]._array.dtype.kind == "b" and advanced[0] is given[0]:
-            target[given[0]._array] = values
-            return
-        indices = chosen_arrays(split_masks(advanced))
-        if values.ndim > 1 and values.shape[0] == 1:
-            values = _without_leading_ones(values, _take(target, indices).ndim)
-        _put(target, indices, values, False)
-        return
-    values = _without_leading_ones(values, target.ndim)
-    if values.shape != target.shape:
-        expand_.operator.canonical(values, target.shape)  # raises where they do not fit
-    target[...] = values
-
-
 Tensor.__getitem__ = getitem
-Tensor.__setitem__ = setitem
 
 
 # --- iteration and membership ----------------------------------------------------------------------------------------

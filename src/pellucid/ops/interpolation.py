@@ -41,11 +41,8 @@ def _back(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
 class resample:
     """The last dimensions resized as `axes` say: the raw form of every mode, and the transpose of each. For formulas."""
 
-    def forward(xp, input: Array, axes: tuple):
-        return _resized(xp, input, axes)
-
-    def vjp_input(F, grad, axes):
-        return F.resample(grad, _back(axes))
+    def forward(xp, input: Array, axes: tuple): return _resized(xp, input, axes)
+    def vjp_input(F, grad, axes): return F.resample(grad, _back(axes))
 
     def samples(make):
         for mode in ("nearest", "linear", "cubic", "smooth cubic"):
@@ -63,11 +60,8 @@ def _declare(name: str, node: str, mode: str, count: int) -> None:
         input: [N, C, {count} sizes], float or (nearest, or images) uint8. axes: how each dimension is resized. Returns [N, C, {count} sizes].
         """
 
-        def forward(xp, input: Array, axes: tuple):
-            return _resized(xp, input, axes)
-
-        def vjp_input(F, grad, axes):
-            return F.resample(grad, _back(axes))
+        def forward(xp, input: Array, axes: tuple): return _resized(xp, input, axes)
+        def vjp_input(F, grad, axes): return F.resample(grad, _back(axes))
 
         def samples(make):
             sizes = (2, 3, 4)[-count:]
@@ -104,26 +98,20 @@ def _each(value, input: Tensor, name: str, letter: str) -> list:
         spatial = list(input.shape[2:])
         what = ("Input and output must have the same number of spatial dimensions, but got" if name == "output size" else
                 "Input and scale_factor must have the same number of spatial dimensions, but got")  # fmt: skip
-        raise ValueError(
-            f"{what} input with spatial dimensions of {spatial} and {name} of {value}. Please provide input tensor in "
-            f"(N, C, d1, d2, ...,dK) format and {name} in ({letter}1, {letter}2, ...,{letter}K) format."
-        )
+        raise ValueError(f"{what} input with spatial dimensions of {spatial} and {name} of {value}. Please provide input tensor in "
+                         f"(N, C, d1, d2, ...,dK) format and {name} in ({letter}1, {letter}2, ...,{letter}K) format.")
     return list(value)
 
 
 def _sizes(input: Tensor, size, scale_factor, keep: bool) -> tuple[list[int], list]:
     """The sizes to reach, and the factors where these rule the steps (`keep`), None where the sizes do."""
     if size is not None and scale_factor is not None:
-        raise ValueError(
-            f"only one of size or scale_factor should be defined: got size={size} and scale_factor={scale_factor}"
-        )
+        raise ValueError(f"only one of size or scale_factor should be defined: got size={size} and scale_factor={scale_factor}")
     if size is not None:
         sizes = _each(size, input, "output size", "o")
         if not all(hasattr(s, "__index__") for s in sizes):
-            raise TypeError(
-                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types "
-                f"{[type(s) for s in sizes]}"
-            )
+            raise TypeError("expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got "
+                            f"size with types {[type(s) for s in sizes]}")
         return [int(s) for s in sizes], [None] * len(sizes)
     if scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
@@ -135,9 +123,8 @@ def _sizes(input: Tensor, size, scale_factor, keep: bool) -> tuple[list[int], li
 def _check(input: Tensor, sizes: list[int], mode: str) -> None:
     array = input._array
     if mode not in (*ALONG, "area") or array.ndim not in (3, 4, 5):
-        raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {array.ndim}D) for the modes: {MODES} (got {mode})"
-        )
+        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {array.ndim}D) for the modes: "
+                                  f"{MODES} (got {mode})")
     if RANKS.get(mode, array.ndim) != array.ndim:
         raise NotImplementedError(f"Got {array.ndim}D input, but {mode} mode needs {RANKS[mode]}D input")
     if mode == "area":
@@ -147,28 +134,20 @@ def _check(input: Tensor, sizes: list[int], mode: str) -> None:
                         for found in (array.shape[2:], sizes))  # fmt: skip
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({was}) output ({becomes})")
     if not array.shape[1]:
-        raise RuntimeError(
-            f"Non-empty {array.ndim}D data tensor expected but got a tensor with sizes {list(array.shape)}"
-        )
+        raise RuntimeError(f"Non-empty {array.ndim}D data tensor expected but got a tensor with sizes {list(array.shape)}")
     bytes_too = ALONG[mode].startswith("nearest") or array.ndim == 4
     if array.dtype.kind not in "fV" and not (bytes_too and array.dtype.name == "uint8"):
         name = f"upsample_{mode}{array.ndim - 2}d"
-        raise NotImplementedError(
-            f"\"{name}\" not implemented for '{scalar_name(array)}': convert the input with .float()"
-        )
+        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_name(array)}': convert the input with .float()")
 
 
 def _check_options(input: Tensor, mode: str, align_corners, antialias: bool) -> None:
     if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
-        raise ValueError(
-            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear, "
-            f"but got align_corners={align_corners} with mode {mode!r}"
-        )
+        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
+                         f"trilinear, but got align_corners={align_corners} with mode {mode!r}")
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and input._array.ndim == 4):
-        raise ValueError(
-            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input: got mode "
-            f"{mode!r} and a {input._array.ndim}-D tensor"
-        )
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as "
+                         f"input: got mode {mode!r} and a {input._array.ndim}-D tensor")
     if mode == "lanczos" and align_corners:
         raise ValueError("Lanczos mode does not support align_corners=True")
     if mode == "lanczos" and not antialias:

@@ -24,10 +24,8 @@ def _check_cat(arrays, dim: int) -> int:
             raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {array.ndim}")
         for d in range(first.ndim):
             if d != dim and array.shape[d] != first.shape[d]:
-                raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {dim}. Expected size {first.shape[d]} but got size "
-                    f"{array.shape[d]} for tensor number {position} in the list."
-                )
+                raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected size {first.shape[d]} but got "
+                                   f"size {array.shape[d]} for tensor number {position} in the list.")
     return dim
 
 
@@ -35,8 +33,7 @@ def _check_cat(arrays, dim: int) -> int:
 class cat_:
     """The raw form of `cat`."""
 
-    def canonical(tensors, dim=0):
-        return _check_cat(tensors, dim)
+    def canonical(tensors, dim=0): return _check_cat(tensors, dim)
 
     def forward(xp, tensors: Arrays, dim=0):
         ndim = max([a.ndim for a in tensors])
@@ -76,15 +73,11 @@ def cat(tensors, dim: int = 0, *, out=None, axis: int | None = None) -> Tensor:
 
 def _list_of(tensors, name: str) -> list:
     if isinstance(tensors, Tensor) or not hasattr(tensors, "__iter__"):
-        raise TypeError(
-            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
-        )
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
     tensors = list(tensors)
     for position, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"{name}(): expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}"
-            )
+            raise TypeError(f"{name}(): expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
     return tensors
 
 
@@ -98,10 +91,8 @@ class stack_:
         dim = canonical_dim(dim, tensors[0].ndim + 1)
         for position, array in enumerate(tensors):
             if array.shape != tensors[0].shape:
-                raise RuntimeError(
-                    f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 and "
-                    f"{list(array.shape)} at entry {position}"
-                )
+                raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 and "
+                                   f"{list(array.shape)} at entry {position}")
         return dim
 
     def forward(xp, tensors: Arrays, dim=0):
@@ -182,11 +173,8 @@ class block_diag_:
     def vjp_tensors(F, grad, needs, tensors_shape):
         return tuple([grad[p] if need else None for need, p in zip(needs, _places(tensors_shape), strict=True)])
 
-    def batch(F, tensors):
-        return F.block_diag(tensors)
-
-    def samples(make):
-        yield ([make(2, 3), make(1, 2)],), {}
+    def batch(F, tensors): return F.block_diag(tensors)
+    def samples(make): yield ([make(2, 3), make(1, 2)],), {}
 
 
 @composite()
@@ -196,10 +184,8 @@ def block_diag(*tensors) -> Tensor:
         tensors = tuple(tensors[0])
     for position, tensor in enumerate(tensors):
         if tensor._array.ndim > 2:
-            raise RuntimeError(
-                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has "
-                f"{tensor._array.ndim} dimensions"
-            )
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has "
+                               f"{tensor._array.ndim} dimensions")
     if not tensors:
         from pellucid.ops.factories import zeros
 

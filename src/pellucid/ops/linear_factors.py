@@ -60,8 +60,7 @@ class _lu_packed:
     Derivative for square A: P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H, from differentiating P^T A = L U.
     """
 
-    def forward(xp, A: Array):
-        return _factored(A)
+    def forward(xp, A: Array): return _factored(A)
 
     def vjp(F, grad, needs, A_dtype, LU, pivots):
         rows, columns = LU.shape[-2:]

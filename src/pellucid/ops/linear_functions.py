@@ -316,14 +316,9 @@ class _matrix_exp:
 
         return xp.asarray(expm(A) if A.size else A.copy(), A.dtype)
 
-    def vjp_A(F, grad, A):
-        return _block_exponential(F, F.transpose(A, -1, -2), grad)
-
-    def jvp_A(F, tangent, A):
-        return _block_exponential(F, A, tangent)
-
-    def samples(make):
-        yield (make(3, 3),), {}
+    def vjp_A(F, grad, A): return _block_exponential(F, F.transpose(A, -1, -2), grad)
+    def jvp_A(F, tangent, A): return _block_exponential(F, A, tangent)
+    def samples(make): yield (make(3, 3),), {}
 
 
 @composite(module="linalg")
@@ -353,9 +348,8 @@ def tensorinv(A, ind=2, *, out=None):
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     left, right = math.prod(shape[:ind]), math.prod(shape[ind:])
     if left != right:
-        raise RuntimeError(
-            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {right} != {left}"
-        )
+        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+                           f"{right} != {left}")
     return written_to(inv(A.reshape(left, right)).reshape(shape[ind:] + shape[:ind]), out)
 
 

@@ -139,15 +139,11 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     if right.ndim < 2:
         raise IndexError(f"Dimension out of range: {name} takes matrices B [*, n, k], got shape {list(right.shape)}")
     if right.shape[-2] != packed.shape[-1]:
-        raise RuntimeError(
-            f"Incompatible matrix sizes for {name}: each A matrix is {packed.shape[-1]} by {packed.shape[-1]} but each b matrix is "
-            f"{right.shape[-2]} by {right.shape[-1]}"
-        )
+        raise RuntimeError(f"Incompatible matrix sizes for {name}: each A matrix is {packed.shape[-1]} by {packed.shape[-1]} but "
+                           f"each b matrix is {right.shape[-2]} by {right.shape[-1]}")
     if pivots._array.shape != packed.shape[:-1]:
-        raise RuntimeError(
-            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} "
-            f"instead: LD has shape {list(packed.shape)}"
-        )
+        raise RuntimeError(f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+                           f"{list(pivots.shape)} instead: LD has shape {list(packed.shape)}")
     if pivots._array.dtype.kind not in "iu":
         raise RuntimeError(f"{name}: Expected pivots to be integers. Got {scalar_name(pivots._array)}")
     same_dtype(right, packed, "Expected b and A to have the same dtype, but found b of type {a} and A of type {b} instead")

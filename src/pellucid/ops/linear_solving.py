@@ -47,10 +47,8 @@ def check_matrix(function: str, name: str, array: np.ndarray) -> None:
 def check_square(function: str, name: str, array: np.ndarray) -> None:
     """RuntimeError unless the array holds square floating-point or complex matrices."""
     if array.ndim >= 2 and array.shape[-1] != array.shape[-2]:
-        raise RuntimeError(
-            f"{function}: {name} must be batches of square matrices, but they are {array.shape[-2]} by {array.shape[-1]} "
-            "matrices"
-        )
+        raise RuntimeError(f"{function}: {name} must be batches of square matrices, but they are {array.shape[-2]} by "
+                           f"{array.shape[-1]} matrices")
     check_matrix(function, name, array)
 
 
@@ -86,8 +84,7 @@ class _inv:
         turned = F.transpose(result, -1, -2)
         return -(turned @ grad @ turned)
 
-    def jvp_A(F, tangent, result):
-        return -(result @ tangent @ result)
+    def jvp_A(F, tangent, result): return -(result @ tangent @ result)
 
     def samples(make):
         yield (make(3, 3) + 4 * np.eye(3),), {}
@@ -151,8 +148,7 @@ class _solve:
             right = -(matrix @ result) if right is None else right - matrix @ result
         return F.linalg_solve(A, right)
 
-    def batch(F, batched, A, B):
-        return F.linalg_solve(*side_by_side(F, batched, A=A, B=B))
+    def batch(F, batched, A, B): return F.linalg_solve(*side_by_side(F, batched, A=A, B=B))
 
     def samples(make):
         yield (make(3, 3) + 4 * np.eye(3), make(3, 2)), {}
@@ -235,14 +231,9 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
 class _det:
     """The determinant of each matrix. Derivative: grad times the matrix of cofactors."""
 
-    def forward(xp, A: Array):
-        return xp.linalg.det(A)
-
-    def vjp_A(F, grad, A):
-        return F.unsqueeze(F.unsqueeze(grad, -1), -1) * F.cofactors(A)
-
-    def jvp_A(F, tangent, A):
-        return F.sum_dim(F.cofactors(A) * tangent, (-2, -1), False)
+    def forward(xp, A: Array): return xp.linalg.det(A)
+    def vjp_A(F, grad, A): return F.unsqueeze(F.unsqueeze(grad, -1), -1) * F.cofactors(A)
+    def jvp_A(F, tangent, A): return F.sum_dim(F.cofactors(A) * tangent, (-2, -1), False)
 
     def samples(make):
         yield (make(3, 3) + 2 * np.eye(3),), {}
@@ -265,8 +256,7 @@ class cofactors:
         return xp.conj((xp.linalg.det(u) * xp.linalg.det(v)).conj()[..., None, None] * made) if input.dtype.kind == "c" else (
             (xp.linalg.det(u) * xp.linalg.det(v))[..., None, None] * made)  # fmt: skip
 
-    def vjp_input(F, grad, input):
-        return _cofactor_map(F, grad, input)
+    def vjp_input(F, grad, input): return _cofactor_map(F, grad, input)
 
     def jvp_input(F, tangent, input):
         return _cofactor_map(F, tangent, input)  # it is its own transpose
@@ -321,8 +311,7 @@ class _slogdet:
         turn = F.sum_dim(F.transpose(F.linalg_inv(A), -1, -2) * tangents[0], (-2, -1), False)  # d log det A
         return (turn - F.conj(turn)) * 0.5 * sign if is_complex(A) else F.zeros_as(sign), turn
 
-    def samples(make):
-        yield (make(3, 3) + 2 * np.eye(3),), {}
+    def samples(make): yield (make(3, 3) + 2 * np.eye(3),), {}
 
 
 def is_complex(value) -> bool:

@@ -133,8 +133,7 @@ def torch_svd(input, some=True, compute_uv=True, *, out=None):
 class _eigh:
     """Hermitian A = V diag(L) V^H. Derivative: V (V^H gV / E + diag(gL)) V^H, with E_ij = l_j - l_i, nothing on its diagonal."""
 
-    def forward(xp, A: Array, UPLO: str):
-        return tuple(xp.linalg.eigh(A, UPLO))
+    def forward(xp, A: Array, UPLO: str): return tuple(xp.linalg.eigh(A, UPLO))
 
     def vjp(F, grad, needs, eigenvalues, eigenvectors):
         values, vectors = grad

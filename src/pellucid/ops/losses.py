@@ -45,9 +45,7 @@ def reduce_loss(loss: Tensor, reduction: str) -> Tensor:
 
 def _require_float(input, kernel: str) -> None:
     if input.dtype.kind not in "fcV":
-        raise NotImplementedError(
-            f"\"{kernel}\" not implemented for '{scalar_name(input)}': convert input and target with .float()"
-        )
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(input)}': convert input and target with .float()")
 
 
 def _reduced(xp, loss, reduction: str):
@@ -122,9 +120,7 @@ class _mse_loss:
 def _weighted(loss: Tensor, weight: Tensor, reduction: str) -> Tensor:
     """A loss of each element times its weight; the mean is over the sum of the weights."""
     if weight._array.shape != loss._array.shape:
-        raise ValueError(
-            f"Weights and input must have the same size: got weight {list(weight.shape)}, input {list(loss.shape)}"
-        )
+        raise ValueError(f"Weights and input must have the same size: got weight {list(weight.shape)}, input {list(loss.shape)}")
     loss = loss * weight
     if reduction == "mean":
         return loss.sum() / weight.sum()
@@ -258,9 +254,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
 
 def _in_unit_interval(array, name: str) -> None:
     if array.size and not bool(((array >= 0) & (array <= 1)).all()):
-        raise RuntimeError(
-            f"all elements of {name} should be between 0 and 1: they range from {array.min()} to {array.max()}"
-        )
+        raise RuntimeError(f"all elements of {name} should be between 0 and 1: they range from {array.min()} to {array.max()}")
 
 
 def _times(value, weight):
@@ -314,15 +308,11 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if input._array.shape != target._array.shape:
-        raise ValueError(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please "
-            f"ensure they have the same size. {advice(input, target)}"
-        )
+        raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
+                         f"Please ensure they have the same size. {advice(input, target)}")
     if target._array.dtype != input._array.dtype:
-        raise RuntimeError(
-            f"Found dtype {scalar_name(target._array)} but expected {scalar_name(input._array)}: convert the target "
-            "with .to(input.dtype)"
-        )
+        raise RuntimeError(f"Found dtype {scalar_name(target._array)} but expected {scalar_name(input._array)}: convert the target "
+                           "with .to(input.dtype)")
     return T.binary_cross_entropy(input, target, weight, reduction)
 
 
@@ -383,14 +373,10 @@ def binary_cross_entropy_with_logits(
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if input._array.shape != target._array.shape:
-        raise ValueError(
-            f"Target size ({target.shape}) must be the same as input size ({input.shape}): {advice(input, target)}"
-        )
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape}): {advice(input, target)}")
     if target._array.dtype.kind in "iub":
-        raise RuntimeError(
-            f"result type {scalar_name(input._array)} can't be cast to the desired output type {scalar_name(target._array)}: "
-            "convert the target with .float()"
-        )
+        raise RuntimeError(f"result type {scalar_name(input._array)} can't be cast to the desired output type "
+                           f"{scalar_name(target._array)}: convert the target with .float()")
     return T.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 

@@ -23,24 +23,16 @@ __all__ = ["cross_entropy", "multi_margin_loss", "multilabel_margin_loss", "mult
 
 def _check_nll(input, target, weight) -> None:
     if target.dtype not in (np.int64, np.uint8):
-        raise RuntimeError(
-            f"expected target dtype to be Long or Byte, but got {scalar_name(target)}. Convert the target with .long()"
-        )
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target)}. Convert the target with .long()")
     if input.dtype.kind not in "fV":
-        raise NotImplementedError(
-            f"\"nll_loss_out_frame\" not implemented for '{scalar_name(input)}': convert the input with .float()"
-        )
+        raise NotImplementedError(f"\"nll_loss_out_frame\" not implemented for '{scalar_name(input)}': convert the input with .float()")
     if input.ndim <= 2 and target.ndim > 1:
-        raise RuntimeError(
-            f"0D or 1D target tensor expected, multi-target not supported: input has shape {list(input.shape)}, "
-            f"target {list(target.shape)}"
-        )
+        raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported: input has shape {list(input.shape)}, "
+                           f"target {list(target.shape)}")
     classes = input.shape[min(1, input.ndim - 1)]
     if weight is not None and weight.shape != (classes,):
-        raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
-            f"{list(weight.shape)}"
-        )
+        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "
+                           f"of shape: {list(weight.shape)}")
 
 
 def _picked(xp, target, weight, shape: tuple, dtype, ignore_index: int):
@@ -63,9 +55,7 @@ def _picked(xp, target, weight, shape: tuple, dtype, ignore_index: int):
 def _in_range(target, index, classes: int) -> None:
     if index.size and (index.min() < 0 or index.max() >= classes):
         bad = index[(index < 0) | (index >= classes)].flat[0]
-        raise IndexError(
-            f"Target {bad} is out of bounds. Classes are numbered 0 to {classes - 1}; target has shape {list(target.shape)}"
-        )
+        raise IndexError(f"Target {bad} is out of bounds. Classes are numbered 0 to {classes - 1}; target has shape {list(target.shape)}")
 
 
 class _Examples:
@@ -182,18 +172,14 @@ def _check_batch(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if a.ndim > 1 and (not b.ndim or a.shape[0] != b.shape[0]) and not (b.ndim == 0 and a.ndim == 1):
         got = b.shape[0] if b.ndim else 1
-        raise ValueError(
-            f"Expected input batch_size ({a.shape[0]}) to match target batch_size ({got}): input has shape "
-            f"{list(a.shape)}, target {list(b.shape)}"
-        )
+        raise ValueError(f"Expected input batch_size ({a.shape[0]}) to match target batch_size ({got}): input has shape "
+                         f"{list(a.shape)}, target {list(b.shape)}")
     if a.ndim == 3 and b.shape != (a.shape[0], a.shape[2]):
         raise RuntimeError(f"Expected target size {[a.shape[0], a.shape[2]]}, got {list(b.shape)}")
     if a.ndim > 3 and b.ndim == a.ndim - 1 and (a.shape[0], *a.shape[2:]) != b.shape:
         raise RuntimeError(f"size mismatch (got input: {list(a.shape)} , target: {list(b.shape)}")
     if a.ndim > 3 and b.ndim != a.ndim - 1:
-        raise RuntimeError(
-            f"only batches of spatial targets supported ({a.ndim - 1}D tensors) but got targets of dimension: {b.ndim}"
-        )
+        raise RuntimeError(f"only batches of spatial targets supported ({a.ndim - 1}D tensors) but got targets of dimension: {b.ndim}")
 
 
 @composite(module="nn.functional")
@@ -265,9 +251,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
 
 def _cross_entropy_probabilities(input, target, weight, ignore_index, reduction, label_smoothing):
     if not target.is_floating_point():
-        raise RuntimeError(
-            f"Expected floating point type for target with class probabilities, got {scalar_name(target._array)}"
-        )
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {scalar_name(target._array)}")
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
     axis = min(1, input._array.ndim - 1)
@@ -287,11 +271,8 @@ def _cross_entropy_probabilities(input, target, weight, ignore_index, reduction,
 
 def _check_class_weight(weight, classes: int) -> None:
     if weight is not None and weight._array.shape != (classes,):
-        raise RuntimeError(
-            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got "
-            "weight tensor "
-            f"of shape: {list(weight.shape)}"
-        )
+        raise RuntimeError(f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got "
+                           f"weight tensor of shape: {list(weight.shape)}")
 
 
 def _along(weight: Tensor, axis: int, ndim: int) -> Tensor:
@@ -333,16 +314,12 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
     if input.dim() > 2 or 0 in tuple(input.shape)[1:] or (input.dim() == 1 and not input.numel()):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
-        )
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
     batch = input.size(0) if input.dim() == 2 else 1
     if target.dim() > 1 or target.numel() != batch:
-        raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
-            "size). Expected "
-            f"target size [{batch}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
-        )
+        raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+                           f"size). Expected target size [{batch}], but got {list(target.shape)}. Input has shape "
+                           f"{list(input.shape)}.")
     x = input if input.dim() == 2 else input.reshape(1, -1)
     classes = x.size(1)
     if weight is not None and weight.numel() != classes:
@@ -350,13 +327,9 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     index = target.reshape(-1, 1)
     labels = every_value(target)
     if labels.dtype != np.int64:
-        raise RuntimeError(
-            f"expected scalar type Long but found {scalar_name(labels)}: convert the target with .long()"
-        )
+        raise RuntimeError(f"expected scalar type Long but found {scalar_name(labels)}: convert the target with .long()")
     if labels.size and (labels.min() < 0 or labels.max() >= classes):
-        raise RuntimeError(
-            f"target out of range: classes are 0 to {classes - 1}, targets go from {labels.min()} to {labels.max()}"
-        )
+        raise RuntimeError(f"target out of range: classes are 0 to {classes - 1}, targets go from {labels.min()} to {labels.max()}")
     loss = T.relu(margin - x.gather(1, index) + x)
     loss = loss if p == 1 else loss * loss
     if weight is not None:
@@ -388,17 +361,13 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if input._array.ndim > 2 or (input._array.ndim == 2 and not input._array.shape[1]) or input._array.shape == (0,):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
-        )
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
     if target._array.shape != input._array.shape and not (input._array.size == target._array.size == 1):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     x = input.reshape(-1, input.size(-1) if input.dim() else 1)
     labels = every_value(target)
     if labels.size and (labels.min() < -1 or labels.max() >= x.size(1)):
-        raise RuntimeError(
-            f"multilabel_margin_loss: targets must be between -1 and {x.size(1) - 1}, got {labels.min()} to {labels.max()}"
-        )
+        raise RuntimeError(f"multilabel_margin_loss: targets must be between -1 and {x.size(1) - 1}, got {labels.min()} to {labels.max()}")
     chosen, counted = label_pairs(target.reshape(x.shape))
     loss = T.relu(1 - x.gather(1, chosen).unsqueeze(2) + x.unsqueeze(1)) * counted.to(x.dtype)
     loss = loss.sum((1, 2)) / x.size(1)

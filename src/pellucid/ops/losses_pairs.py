@@ -30,16 +30,11 @@ def _zero(like: Tensor) -> Tensor:
 
 def _check_cosine(input1: Tensor, input2: Tensor, target: Tensor) -> None:
     if target.dim() > 1:
-        raise RuntimeError(
-            f"0D or 1D target tensor expected, multi-target not supported: got target {list(target.shape)}"
-        )
+        raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported: got target {list(target.shape)}")
     wanted = target.dim() + 1
     if input1.dim() != wanted or input2.dim() != wanted:
-        raise RuntimeError(
-            f"{target.dim()}D target tensor expects {wanted}D input tensors, but found inputs with sizes "
-            f"{list(input1.shape)} and "
-            f"{list(input2.shape)}."
-        )
+        raise RuntimeError(f"{target.dim()}D target tensor expects {wanted}D input tensors, but found inputs with sizes "
+                           f"{list(input1.shape)} and {list(input2.shape)}.")
 
 
 @composite(module="nn.functional")
@@ -81,10 +76,8 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if not input1.dim() == input2.dim() == target.dim():
-        raise RuntimeError(
-            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-            f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
-        )
+        raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+                           f"{input1.size()}, input2: {input2.size()}, target: {target.size()} ")
     return reduce_loss((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
@@ -93,8 +86,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
 class _soft_margin_loss:
     """log(1 + exp(-target input)) of each element."""
 
-    def forward(xp, input: Array, target: Array):
-        return xp.log1p(xp.exp(-target * input))
+    def forward(xp, input: Array, target: Array): return xp.log1p(xp.exp(-target * input))
 
     def vjp_input(F, grad, input, target):
         power = F.exp(-target * input)
@@ -119,16 +111,12 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if not input.is_floating_point():
-        raise RuntimeError(
-            f"result type Float can't be cast to the desired output type {scalar_name(input._array)}: convert the "
-            "input with .float()"
-        )
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {scalar_name(input._array)}: convert the "
+                           "input with .float()")
     loss = T.soft_margin_loss(input, target)
     if loss.shape != input.shape:
-        raise RuntimeError(
-            f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(loss.shape)}. "
-            f"{advice(input, target)}"
-        )
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(loss.shape)}. "
+                           f"{advice(input, target)}")
     return reduce_loss(loss, reduction)
 
 
@@ -139,10 +127,8 @@ def _check_triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin: f
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.dim() == positive.dim() == negative.dim():
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
-            f"{anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs"
-        )
+        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of dimensions, but "
+                           f"got: anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs")
 
 
 def _triplet(distance, anchor, positive, negative, margin: float, swap: bool, reduction: str) -> Tensor:

@@ -71,8 +71,7 @@ class _Normalised:
     def vjp_weight(F, grad, input, weight_shape, mean, rstd, dims):
         return sum_to_shape(F, grad * F.normalised_unit(input, mean, rstd, dims), weight_shape)
 
-    def vjp_bias(F, grad, bias_shape):
-        return sum_to_shape(F, grad, bias_shape)
+    def vjp_bias(F, grad, bias_shape): return sum_to_shape(F, grad, bias_shape)
 
     def jvp(F, tangents, input, weight, mean, rstd, dims):
         moved, scaled, lifted = tangents
@@ -113,11 +112,8 @@ for _name, _node, _fused in (
 class normalised_unit:
     """(input - mean) * rstd, the normalised input; for formulas, which have its statistics over `dims`."""
 
-    def forward(xp, input: Array, mean: Index, rstd: Index, dims: tuple):
-        return _unit(input, mean, rstd)
-
-    def vjp_input(F, grad, input, mean, rstd, dims):
-        return F.normalised_backward(grad, input, None, mean, rstd, dims)
+    def forward(xp, input: Array, mean: Index, rstd: Index, dims: tuple): return _unit(input, mean, rstd)
+    def vjp_input(F, grad, input, mean, rstd, dims): return F.normalised_backward(grad, input, None, mean, rstd, dims)
 
     def jvp_input(F, tangent, input, mean, rstd, dims):
         return F.normalised_backward(tangent, input, None, mean, rstd, dims)
@@ -197,11 +193,8 @@ class normalised_fixed:
         scale = F.rsqrt(var + eps)
         return grad * (scale if weight is None else scale * weight)
 
-    def vjp_weight(F, grad, input, mean, var, eps):
-        return grad * ((input - mean) * F.rsqrt(var + eps))
-
-    def vjp_bias(F, grad):
-        return grad
+    def vjp_weight(F, grad, input, mean, var, eps): return grad * ((input - mean) * F.rsqrt(var + eps))
+    def vjp_bias(F, grad): return grad
 
     def batch(F, size_of_batch, batched, input, weight, bias, mean, var, eps):
         input = for_each(F, input, "input" in batched, size_of_batch)
@@ -250,10 +243,9 @@ def _learn(running_mean, running_var, mean: Tensor, var: Tensor, count: int, mom
 def _check_running(input: Tensor, *running: Tensor | None) -> None:
     """Under vmap statistics that differ between examples cannot be written into what is the same for all."""
     if differs(input) and any(r is not None and not differs(r) for r in running):
-        raise RuntimeError(
-            "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
-            "were not batched. Set track_running_stats=False, use eval(), or give each example running statistics of its own."
-        )
+        raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated "
+                           "in place, were not batched. Set track_running_stats=False, use eval(), or give each example running "
+                           "statistics of its own.")
 
 
 @composite(module="nn.functional")

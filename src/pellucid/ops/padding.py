@@ -35,15 +35,11 @@ def _padded_shape(shape: tuple, padding) -> list[int]:
     for dim, before, after in _pairs(len(shape), padding):
         made[dim] += before + after
         if made[dim] < 0:
-            raise RuntimeError(
-                f"The input size {shape[dim]}, plus negative padding {before} and {after} resulted in a negative output size, "
-                f"which is invalid. Check dimension {dim} of your input."
-            )
+            raise RuntimeError(f"The input size {shape[dim]}, plus negative padding {before} and {after} resulted in a negative "
+                               f"output size, which is invalid. Check dimension {dim} of your input.")
         if shape[dim] + min(before, 0) + min(after, 0) < 0:
-            raise RuntimeError(
-                f"narrow(): length must be non-negative: padding {before} and {after} cut off more than dimension {dim} of size "
-                f"{shape[dim]} has"
-            )
+            raise RuntimeError(f"narrow(): length must be non-negative: padding {before} and {after} cut off more than dimension "
+                               f"{dim} of size {shape[dim]} has")
     return made
 
 
@@ -63,10 +59,8 @@ class constant_pad_nd:
         if len(pad) % 2:
             raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
         if len(pad) > 2 * input.ndim:
-            raise RuntimeError(
-                "Length of pad should be no more than twice the number of dimensions of the input. "
-                f"Pad length is {len(pad)} while the input has {input.ndim} dimensions."
-            )
+            raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+                               f"{len(pad)} while the input has {input.ndim} dimensions.")
         return pad, value
 
     def forward(xp, input: Array, pad: tuple, value=0):
@@ -78,11 +72,8 @@ class constant_pad_nd:
         made[tuple(target)] = input[tuple(source)]
         return made
 
-    def vjp_input(F, grad, pad):
-        return F.constant_pad_nd(grad, tuple([-p for p in pad]), 0)
-
-    def jvp_input(F, tangent, pad):
-        return F.constant_pad_nd(tangent, pad, 0)
+    def vjp_input(F, grad, pad): return F.constant_pad_nd(grad, tuple([-p for p in pad]), 0)
+    def jvp_input(F, tangent, pad): return F.constant_pad_nd(tangent, pad, 0)
 
     def samples(make):
         yield (make(3, 4), (1, 2), 0.5), {}
@@ -132,8 +123,7 @@ def _folded(xp, grad, dim: int, size: int, before: int, after: int, mode: str):
 class repeated_padding:
     """The input with its own elements put around it; `mode` says which ones. The raw form, for formulas."""
 
-    def forward(xp, input: Array, padding: tuple, mode: str):
-        return _gathered(xp, input, padding, mode)
+    def forward(xp, input: Array, padding: tuple, mode: str): return _gathered(xp, input, padding, mode)
 
     def vjp_input(F, grad, input_shape, padding, mode):
         return F.repeated_padding_backward(grad, input_shape, padding, mode)
@@ -150,8 +140,7 @@ class repeated_padding_backward:
                 made = _folded(xp, made, dim, input_shape[dim], before, after, mode)
         return made if made is not input else input.copy()
 
-    def vjp_input(F, grad, padding, mode):
-        return F.repeated_padding(grad, padding, mode)
+    def vjp_input(F, grad, padding, mode): return F.repeated_padding(grad, padding, mode)
 
     def samples(make):
         for mode in TITLES:
@@ -168,8 +157,7 @@ def _declare(mode: str, count: int) -> None:
         input: [*, {count} sizes], any dtype. padding: (before, after) of the last dimension, then of the one before.
         """
 
-        def forward(xp, input: Array, padding: tuple):
-            return _gathered(xp, input, padding, mode)
+        def forward(xp, input: Array, padding: tuple): return _gathered(xp, input, padding, mode)
 
         def vjp_input(F, grad, input_shape, padding):
             return F.repeated_padding_backward(grad, input_shape, padding, mode)
@@ -195,10 +183,8 @@ def _check_sizes(array: np.ndarray, count: int) -> None:
     """Only the batch may be empty."""
     if not all(array.shape[-count - 1 :]):
         ranks = f"{count + 1}D or {count + 2}D"
-        raise RuntimeError(
-            f"Expected {ranks} (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: "
-            f"{list(array.shape)}"
-        )
+        raise RuntimeError(f"Expected {ranks} (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+                           f"input, but got: {list(array.shape)}")
 
 
 def _check_padding(array: np.ndarray, padding: tuple, mode: str) -> None:
@@ -206,26 +192,19 @@ def _check_padding(array: np.ndarray, padding: tuple, mode: str) -> None:
     for number, (dim, before, after) in enumerate(_pairs(array.ndim, padding)):
         size = array.shape[dim]
         if mode == "reflect" and (before >= size or after >= size):
-            raise RuntimeError(
-                f"Argument #{4 + 2 * number}: Padding size should be less than the corresponding input dimension, but got: "
-                f"padding ({before}, {after}) at dimension {dim} of input {list(array.shape)}"
-            )
+            raise RuntimeError(f"Argument #{4 + 2 * number}: Padding size should be less than the corresponding input dimension, "
+                               f"but got: padding ({before}, {after}) at dimension {dim} of input {list(array.shape)}")
         if mode == "circular":
             if before > size or after > size:
-                raise RuntimeError(
-                    f"Padding value causes wrapping around more than once: got ({before}, {after}) at dimension {dim} of "
-                    f"input {list(array.shape)}"
-                )
+                raise RuntimeError(f"Padding value causes wrapping around more than once: got ({before}, {after}) at dimension "
+                                   f"{dim} of input {list(array.shape)}")
             if size + before + after < 0:
-                raise RuntimeError(
-                    f"Negative padding value is resulting in an empty dimension: ({before}, {after}) at dimension {dim} of input "
-                    f"{list(array.shape)}"
-                )
+                raise RuntimeError(f"Negative padding value is resulting in an empty dimension: ({before}, {after}) at dimension "
+                                   f"{dim} of input {list(array.shape)}")
         elif size + before + after < 1:
-            raise RuntimeError(
-                f"input ({'DHW'[-1 - number]}: {size}) is too small. Calculated output size: {size + before + after}, from "
-                f"padding ({before}, {after}) at dimension {dim} of input {list(array.shape)}"
-            )
+            raise RuntimeError(f"input ({'DHW'[-1 - number]}: {size}) is too small. Calculated output size: "
+                               f"{size + before + after}, from padding ({before}, {after}) at dimension {dim} of input "
+                               f"{list(array.shape)}")
 
 
 def _repeat(input, padding: tuple, mode: str, value):
@@ -234,10 +213,9 @@ def _repeat(input, padding: tuple, mode: str, value):
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument: got value={value}')
     count, array = len(padding) // 2, input._array
     if not (count in (1, 2, 3) and array.ndim in (count + 1, count + 2)):
-        raise NotImplementedError(
-            f"Padding size {len(padding)} is not supported for {array.ndim}D input tensor. Mode {mode!r} pads the last one, "
-            "two or three dimensions, by two numbers each, of an input with one or two dimensions more"
-        )
+        raise NotImplementedError(f"Padding size {len(padding)} is not supported for {array.ndim}D input tensor. Mode {mode!r} "
+                                  "pads the last one, two or three dimensions, by two numbers each, of an input with one or two "
+                                  "dimensions more")
     if mode != "circular":
         _check_sizes(array, count)
     _check_padding(array, padding, mode)
@@ -264,16 +242,12 @@ def pad(input, pad, mode="constant", value=None):
     if len(padding) % 2:
         raise RuntimeError(f"Padding length must be divisible by 2: got {len(padding)} numbers")
     if len(padding) > 2 * input._array.ndim:
-        raise RuntimeError(
-            "Padding length should be less than or equal to two times the input dimension but got padding length "
-            f"{len(padding)} and input of dimension {input._array.ndim}"
-        )
+        raise RuntimeError("Padding length should be less than or equal to two times the input dimension but got padding length "
+                           f"{len(padding)} and input of dimension {input._array.ndim}")
     if mode == "constant":
         if isinstance(value, complex):
             raise TypeError("pad(): argument 'value' must be float, not complex")
         return constant_pad_nd(input, padding, 0 if value is None else float(value))
     if mode not in TITLES:
-        raise NotImplementedError(
-            f"Unrecognised padding mode {mode}: expected 'constant', 'reflect', 'replicate' or 'circular'"
-        )
+        raise NotImplementedError(f"Unrecognised padding mode {mode}: expected 'constant', 'reflect', 'replicate' or 'circular'")
     return _repeat(input, padding, mode, value)

@@ -36,13 +36,10 @@ class select:
         dim, index = canonical_dim(dim, input.ndim), int(index)
         size = input.shape[dim]
         if not -size <= index < size:
-            raise IndexError(
-                f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
-            )
+            raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
         return dim, index % size
 
-    def forward(xp, input: Array, dim: int, index: int):
-        return input[(*(FULL,) * dim, index, ...)]
+    def forward(xp, input: Array, dim: int, index: int): return input[(*(FULL,) * dim, index, ...)]
 
     def vjp_input(F, grad, input_shape, dim, index):
         return F.basic_backward(grad, input_shape, (*(slice(None),) * dim, index, ...))
@@ -80,8 +77,7 @@ class narrow_:
     def described(input_shape, dim, start, length):
         return {"self_sym_sizes": input_shape, "dim": dim, **to_end(start, start + length, 1)}
 
-    def samples(make):
-        yield (make(3, 4), 1, 1, 2), {}
+    def samples(make): yield (make(3, 4), 1, 1, 2), {}
 
 
 @composite(method=True)
@@ -154,11 +150,8 @@ class diagonal_backward:
         diagonal_view(whole, offset, dim1, dim2)[...] = input
         return whole
 
-    def vjp_input(F, grad, offset, dim1, dim2):
-        return F.diagonal(grad, offset, dim1, dim2)
-
-    def samples(make):
-        yield (make(3), (3, 4), 0, 0, 1), {}
+    def vjp_input(F, grad, offset, dim1, dim2): return F.diagonal(grad, offset, dim1, dim2)
+    def samples(make): yield (make(3), (3, 4), 0, 0, 1), {}
 
 
 # --- windows ---------------------------------------------------------------------------------------------------------
@@ -212,11 +205,8 @@ class unfold_backward:
             whole[(*(FULL,) * dimension, slice(k, k + reach, step))] += input[..., k]
         return whole
 
-    def vjp_input(F, grad, dimension, size, step):
-        return F.unfold(grad, dimension, size, step)
-
-    def samples(make):
-        yield (make(2, 3, 3), (2, 5), 1, 3, 1), {}
+    def vjp_input(F, grad, dimension, size, step): return F.unfold(grad, dimension, size, step)
+    def samples(make): yield (make(2, 3, 3), (2, 5), 1, 3, 1), {}
 
 
 # --- any strides -----------------------------------------------------------------------------------------------------
@@ -231,10 +221,9 @@ def _strided(array: np.ndarray, size: tuple, stride: tuple, start: int) -> np.nd
     first = (array.ctypes.data - flat.ctypes.data) // array.itemsize + start
     reach = first + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) if math.prod(size) else first
     if first < 0 or (math.prod(size) and reach >= flat.size):
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {first}, and itemsize {array.itemsize} "
-            f"requiring a storage size of {(reach + 1) * array.itemsize} are out of bounds for storage of size {flat.nbytes}"
-        )
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {first}, and itemsize "
+                           f"{array.itemsize} requiring a storage size of {(reach + 1) * array.itemsize} are out of bounds for "
+                           f"storage of size {flat.nbytes}")
     return np.lib.stride_tricks.as_strided(flat[first:], size, [s * array.itemsize for s in stride])
 
 
@@ -279,8 +268,7 @@ class restride:
         count = np.bincount((there if by_source else here).reshape(-1), minlength=memory.size)
         return (memory / xp.maximum(count, 1)).astype(input.dtype)[here]
 
-    def vjp_input(F, grad, source, target, by_source):
-        return F.restride(grad, target, source, not by_source)
+    def vjp_input(F, grad, source, target, by_source): return F.restride(grad, target, source, not by_source)
 
     def batch(F, size_of_batch, input, source, target, by_source):
         places = np.concatenate([_positions(source).reshape(-1), _positions(target).reshape(-1), [0]])
@@ -347,9 +335,7 @@ def _written(input: Tensor, src: Tensor, take) -> Tensor:
     whole = copied_beside(input, src) if src._wraps else input.clone()
     part = take(whole)
     if part._array.shape != src._array.shape:
-        raise RuntimeError(
-            "expected src to have a size equal to the slice of self: "
-            f"src.shape = {list(src._array.shape)}, slice shape = {list(part._array.shape)}"
-        )
+        raise RuntimeError(f"expected src to have a size equal to the slice of self: src.shape = {list(src._array.shape)}, slice "
+                           f"shape = {list(part._array.shape)}")
     part.copy_(src)
     return whole

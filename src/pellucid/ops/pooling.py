@@ -127,10 +127,8 @@ def check_image(function: str, input, count: int) -> None:
     if len(shape) not in (count + 1, count + 2) and count > 1:
         raise RuntimeError(f"non-empty {count + 1}D or {count + 2}D (batch mode) tensor expected for input: {function} got shape {list(shape)}")
     start = f"{function}: " if count == 1 else ""
-    raise RuntimeError(
-        f"{start}Expected {count + 1}D or {count + 2}D (batch mode) tensor with optional 0 dim batch size for input, "
-        f"but got:{list(shape)}"
-    )
+    raise RuntimeError(f"{start}Expected {count + 1}D or {count + 2}D (batch mode) tensor with optional 0 dim batch size for "
+                       f"input, but got:{list(shape)}")
 
 
 def _check_window(function: str, size: tuple, stride: tuple, padding: tuple, dilation: tuple, single: bool) -> None:
@@ -161,10 +159,8 @@ def _geometry(function: str, count: int, input, kernel_size, stride, padding, di
     places = kernel.output_size(shape[-count:], size, stride, padding, dilation, ceil_mode)
     if any(q < 1 for q in places):
         channels = shape[-count - 1]
-        raise RuntimeError(
-            f"Given input size: ({'x'.join(map(str, shape[-count - 1 :]))}). Calculated output size: "
-            f"({channels}x{'x'.join(str(max(q, 0)) for q in places)}). Output size is too small"
-        )
+        raise RuntimeError(f"Given input size: ({'x'.join(map(str, shape[-count - 1 :]))}). Calculated output size: "
+                           f"({channels}x{'x'.join(str(max(q, 0)) for q in places)}). Output size is too small")
     return places, size, stride, padding, dilation
 
 

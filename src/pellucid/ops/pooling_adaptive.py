@@ -91,8 +91,7 @@ class _adaptive_avg_pool_backward:
     def forward(xp, input: Array, shape: tuple, size: tuple):
         return _along_each(xp, input, [None if n == s else _averaging(s, n, input.dtype).T for s, n in zip(shape, size, strict=True)])
 
-    def vjp_input(F, grad, size):
-        return F._adaptive_avg_pool(grad, size)
+    def vjp_input(F, grad, size): return F._adaptive_avg_pool(grad, size)
 
 
 @operator(module=None, name="_image_gather", node="AdaptiveMaxPool2DBackward0", fused=True, exact=True, linear=True, batching="leading")
@@ -107,8 +106,7 @@ class _image_gather:
     def vjp_input(F, grad, input_shape, indices, count):
         return F._image_scatter(grad, indices, tuple(input_shape[-count:]), count)
 
-    def samples(make):
-        yield (make(2, 3, 4), make.integers(2, 2, 2, high=12), 2), {}
+    def samples(make): yield (make(2, 3, 4), make.integers(2, 2, 2, high=12), 2), {}
 
 
 @operator(module=None, name="_image_scatter", node="AdaptiveMaxPool2DBackwardBackward0", exact=True, linear=True, batching="leading")
@@ -123,8 +121,7 @@ class _image_scatter:
         xp.add.at(whole, numbers.reshape(-1), input.reshape(-1))
         return whole.reshape(*lead, *size)
 
-    def vjp_input(F, grad, indices, count):
-        return F._image_gather(grad, indices, count)
+    def vjp_input(F, grad, indices, count): return F._image_gather(grad, indices, count)
 
 
 def _adaptive_mean(function: str, count: int, input: Tensor, output_size) -> Tensor:

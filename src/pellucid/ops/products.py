@@ -17,10 +17,8 @@ __all__ = ["bmm", "dot", "linear", "matmul", "mm", "mv"]
 
 def _product_dtypes(a, b) -> None:
     if a.dtype != b.dtype:
-        raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {c_name(a)} != {c_name(b)}. "
-            "Convert one of them with .to(dtype)."
-        )
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(a)} != {c_name(b)}. Convert one of them "
+                           "with .to(dtype).")
     no_bools(a)
 
 
@@ -33,33 +31,25 @@ def inner_sizes(a, b) -> None:
     """Check that two matrices can be multiplied; leading dimensions of `a` are rows."""
     if a.shape[-1] != b.shape[0]:
         rows = a.size // a.shape[-1] if a.shape[-1] else int(np.prod(a.shape[:-1]))
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {times(b.shape)}): the columns of the first "
-            f"({a.shape[-1]}) must be as many as the rows of the second ({b.shape[0]}); operands are {list(a.shape)} "
-            f"and {list(b.shape)}"
-        )
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {times(b.shape)}): the columns of "
+                           f"the first ({a.shape[-1]}) must be as many as the rows of the second ({b.shape[0]}); operands are "
+                           f"{list(a.shape)} and {list(b.shape)}")
 
 
 @operator(module=None, linear="each")
 class gram:
     """input^T @ other, all leading dimensions taken as rows: [..., m] and [..., n] give [m, n]."""
 
-    def forward(xp, input: Array, other: Array):
-        return xp.matmul(_rows(input).T, _rows(other))
-
-    def vjp_input(F, grad, other):
-        return F.matmul(other, F.transpose(grad, 0, 1))
-
-    def vjp_other(F, grad, input):
-        return F.matmul(input, grad)
+    def forward(xp, input: Array, other: Array): return xp.matmul(_rows(input).T, _rows(other))
+    def vjp_input(F, grad, other): return F.matmul(other, F.transpose(grad, 0, 1))
+    def vjp_other(F, grad, input): return F.matmul(input, grad)
 
     def batch(F, size_of_batch, batched, input, other):
         a = _rows_of_each(F, input, "input" in batched, size_of_batch)
         b = _rows_of_each(F, other, "other" in batched, size_of_batch)
         return F.matmul(F.transpose(a, -1, -2), b)
 
-    def samples(make):
-        yield (make(2, 3, 4), make(2, 3, 5)), {}
+    def samples(make): yield (make(2, 3, 4), make(2, 3, 5)), {}
 
 
 def _rows(array):
@@ -97,14 +87,9 @@ class mm:
         _product_dtypes(input, mat2)
         return xp.matmul(input, mat2)
 
-    def vjp_input(F, grad, mat2):
-        return F.mm(grad, F.transpose(mat2, 0, 1))
-
-    def vjp_mat2(F, grad, input):
-        return F.mm(F.transpose(input, 0, 1), grad)
-
-    def batch(F, input, mat2):
-        return F.matmul(input, mat2)
+    def vjp_input(F, grad, mat2): return F.mm(grad, F.transpose(mat2, 0, 1))
+    def vjp_mat2(F, grad, input): return F.mm(F.transpose(input, 0, 1), grad)
+    def batch(F, input, mat2): return F.matmul(input, mat2)
 
     def samples(make):
         yield (make(2, 3), make(3, 4)), {}
@@ -116,10 +101,8 @@ def check_batches(a, b) -> None:
     check_rank(a, 3, "batch1 must be a 3D tensor")
     check_rank(b, 3, "batch2 must be a 3D tensor")
     if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
-        raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
-            f"[{b.shape[0]}, {b.shape[1]}]."
-        )
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
+                           f"[{b.shape[0]}, {b.shape[1]}].")
     same_dtype(a, b, "expected scalar type {a} but found {b}")
     no_bools(a, "bmm")
 
@@ -136,14 +119,9 @@ class bmm:
         check_batches(input, mat2)
         return xp.matmul(input, mat2)
 
-    def vjp_input(F, grad, mat2):
-        return F.bmm(grad, F.transpose(mat2, 1, 2))
-
-    def vjp_mat2(F, grad, input):
-        return F.bmm(F.transpose(input, 1, 2), grad)
-
-    def batch(F, input, mat2):
-        return F.matmul(input, mat2)
+    def vjp_input(F, grad, mat2): return F.bmm(grad, F.transpose(mat2, 1, 2))
+    def vjp_mat2(F, grad, input): return F.bmm(F.transpose(input, 1, 2), grad)
+    def batch(F, input, mat2): return F.matmul(input, mat2)
 
     def samples(make):
         yield (make(2, 3, 4), make(2, 4, 2)), {}
@@ -152,15 +130,11 @@ class bmm:
 
 def check_mv(mat, vec) -> None:
     if mat.ndim != 2 or vec.ndim != 1:
-        raise RuntimeError(
-            f"vector + matrix @ vector expected, got 1, {mat.ndim}, {vec.ndim}: input has shape {list(mat.shape)}, "
-            f"vec {list(vec.shape)}"
-        )
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {mat.ndim}, {vec.ndim}: input has shape {list(mat.shape)}, "
+                           f"vec {list(vec.shape)}")
     if mat.shape[1] != vec.shape[0]:
-        raise RuntimeError(
-            f"size mismatch, got input ({mat.shape[0]}), mat ({times(mat.shape)}), vec ({vec.shape[0]}): the matrix has "
-            f"{mat.shape[1]} columns, the vector {vec.shape[0]} elements"
-        )
+        raise RuntimeError(f"size mismatch, got input ({mat.shape[0]}), mat ({times(mat.shape)}), vec ({vec.shape[0]}): the matrix "
+                           f"has {mat.shape[1]} columns, the vector {vec.shape[0]} elements")
     no_bools(mat, "addmv_impl_cpu")
 
 
@@ -177,11 +151,8 @@ class mv:
         same_dtype(input, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
         return xp.matmul(input, vec)
 
-    def vjp_input(F, grad, vec):
-        return F.unsqueeze(grad, 1) * vec
-
-    def vjp_vec(F, grad, input):
-        return F.mv(F.transpose(input, 0, 1), grad)
+    def vjp_input(F, grad, vec): return F.unsqueeze(grad, 1) * vec
+    def vjp_vec(F, grad, input): return F.mv(F.transpose(input, 0, 1), grad)
 
     def batch(F, batched, input, vec):
         if "vec" not in batched:
@@ -209,19 +180,14 @@ class dot:
         same_dtype(input, tensor, "dot : expected both vectors to have same dtype, but found {a} and {b}")
         no_bools(input, "dot")
         if input.size != tensor.size:
-            raise RuntimeError(
-                f"inconsistent tensor size, expected tensor [{input.size}] and src [{tensor.size}] to have the same number of "
-                f"elements, but got {input.size} and {tensor.size} elements respectively"
-            )
+            raise RuntimeError(f"inconsistent tensor size, expected tensor [{input.size}] and src [{tensor.size}] to have the same "
+                               f"number of elements, but got {input.size} and {tensor.size} elements respectively")
         if input.dtype == np.bool_:
             raise NotImplementedError("\"dot\" not implemented for 'Bool': convert to an integer or float dtype")
         return xp.dot(input, tensor)
 
-    def vjp_input(F, grad, tensor):
-        return grad * tensor
-
-    def vjp_tensor(F, grad, input):
-        return grad * input
+    def vjp_input(F, grad, tensor): return grad * tensor
+    def vjp_tensor(F, grad, input): return grad * input
 
     def batch(F, batched, input, tensor):
         if len(batched) == 1:
@@ -255,16 +221,12 @@ def _check_batched(a, b) -> None:
     for back in range(1, min(len(lead_a), len(lead_b)) + 1):
         x, y = lead_a[-back], lead_b[-back]
         if x != y and 1 not in (x, y):
-            raise RuntimeError(
-                f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension "
-                f"{max(len(lead_a), len(lead_b)) - back}: operands of matmul are {list(a.shape)} and {list(b.shape)}"
-            )
+            raise RuntimeError(f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension "
+                               f"{max(len(lead_a), len(lead_b)) - back}: operands of matmul are {list(a.shape)} and {list(b.shape)}")
     if a.shape[-1] != b.shape[-2]:
         batch = int(np.prod(np.broadcast_shapes(lead_a, lead_b)))
-        raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {a.shape[-1]}] but got: "
-            f"[{batch}, {b.shape[-2]}]. Operands of matmul are {list(a.shape)} and {list(b.shape)}"
-        )
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {a.shape[-1]}] but got: "
+                           f"[{batch}, {b.shape[-2]}]. Operands of matmul are {list(a.shape)} and {list(b.shape)}")
 
 
 @operator(module=None, name="matmul", node="UnsafeViewBackward0", exact=True, linear="each")
@@ -294,8 +256,7 @@ class _matmul:
             return F.unsqueeze(input, -1) * F.unsqueeze(grad, -2)
         return sum_to_shape(F, F.matmul(F.transpose(input, -1, -2), grad), other_shape)
 
-    def batch(F, batched, input, other):
-        return product_of_each(F, input, "input" in batched, other, "other" in batched)
+    def batch(F, batched, input, other): return product_of_each(F, input, "input" in batched, other, "other" in batched)
 
     def samples(make):
         for a, b in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((4, 2, 3), (3, 2)), ((4, 2, 3), (3,)), ((3,), (2, 3, 2)),
@@ -381,8 +342,7 @@ class linear:
             made = xp.add(made, bias, out=made if made.ndim else None)
         return made
 
-    def vjp_input(F, grad, weight):
-        return F.matmul(grad, weight) if weight.ndim > 1 else F.unsqueeze(grad, -1) * weight
+    def vjp_input(F, grad, weight): return F.matmul(grad, weight) if weight.ndim > 1 else F.unsqueeze(grad, -1) * weight
 
     def vjp_weight(F, grad, input, weight_shape):
         if len(weight_shape) == 1:
@@ -391,8 +351,7 @@ class linear:
             return F.unsqueeze(grad, 1) * input
         return F.gram(grad, input)
 
-    def vjp_bias(F, grad, bias_shape):
-        return sum_to_shape(F, grad, bias_shape)
+    def vjp_bias(F, grad, bias_shape): return sum_to_shape(F, grad, bias_shape)
 
     def jvp(F, tangents, input, weight):
         moved, turned, lifted = tangents
@@ -430,21 +389,17 @@ def _check_linear(input, weight, bias) -> None:
         raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and " + f"{weight.ndim}D")
     if input.shape[-1] != weight.shape[-1]:
         rows, columns = int(np.prod(input.shape[:-1])), times(weight.shape[::-1])
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{input.shape[-1]} and {columns}): linear() got input "
-            f"{list(input.shape)} and weight {list(weight.shape)}; the last dimension of the input must be {weight.shape[-1]}"
-        )
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{input.shape[-1]} and {columns}): linear() got "
+                           f"input {list(input.shape)} and weight {list(weight.shape)}; the last dimension of the input must be "
+                           f"{weight.shape[-1]}")
     if bias is not None:
         if bias.dtype != input.dtype or weight.dtype != input.dtype:
             other = weight if weight.dtype != input.dtype else input
             first = bias if other is input else input
-            raise RuntimeError(
-                f"self and mat2 must have the same dtype, but got {scalar_name(first)} and {scalar_name(other)}: "
-                f"linear() got input {scalar_name(input)}, weight {scalar_name(weight)}, bias {scalar_name(bias)}"
-            )
+            raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(first)} and {scalar_name(other)}: "
+                               f"linear() got input {scalar_name(input)}, weight {scalar_name(weight)}, bias {scalar_name(bias)}")
         if bias.ndim and bias.shape != (weight.shape[0],) and bias.shape != (1,):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({weight.shape[0]}) must match the existing size ({bias.shape[-1]}) at "
-                f"non-singleton dimension 1: linear() got weight {list(weight.shape)} and bias {list(bias.shape)}"
-            )
+            raise RuntimeError(f"The expanded size of the tensor ({weight.shape[0]}) must match the existing size "
+                               f"({bias.shape[-1]}) at non-singleton dimension 1: linear() got weight {list(weight.shape)} and "
+                               f"bias {list(bias.shape)}")
     _product_dtypes(input, weight)

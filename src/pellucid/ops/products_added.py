@@ -27,16 +27,14 @@ def _check_added(input, shape: tuple, product_dtype, names: str) -> None:
     if input.dtype != product_dtype.dtype:
         raise RuntimeError(f"{names} must have the same dtype, but got {scalar_name(input)} and {scalar_name(product_dtype)}")
     if input.ndim > len(shape):
-        raise RuntimeError(
-            f"expand: the number of sizes provided ({len(shape)}) must be greater or equal to the number of dimensions in the "
-            f"tensor ({input.ndim}): input has shape {list(input.shape)}, the product {list(shape)}"
-        )
+        raise RuntimeError(f"expand: the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
+                           f"dimensions in the tensor ({input.ndim}): input has shape {list(input.shape)}, the product "
+                           f"{list(shape)}")
     for back in range(1, input.ndim + 1):
         if input.shape[-back] not in (1, shape[-back]):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({shape[-back]}) must match the existing size ({input.shape[-back]}) at "
-                f"non-singleton dimension {len(shape) - back}.  Target sizes: {list(shape)}.  Tensor sizes: {list(input.shape)}"
-            )
+            raise RuntimeError(f"The expanded size of the tensor ({shape[-back]}) must match the existing size "
+                               f"({input.shape[-back]}) at non-singleton dimension {len(shape) - back}.  Target sizes: "
+                               f"{list(shape)}.  Tensor sizes: {list(input.shape)}")
 
 
 def _scaled(value, factor):
@@ -94,14 +92,9 @@ class addmm:
 
     vjp_input = _of_addend
 
-    def vjp_mat1(F, grad, mat2, alpha):
-        return _scaled(F.mm(grad, F.transpose(mat2, 0, 1)), alpha)
-
-    def vjp_mat2(F, grad, mat1, alpha):
-        return _scaled(F.mm(F.transpose(mat1, 0, 1), grad), alpha)
-
-    def jvp(F, tangents, mat1, mat2, beta, alpha):
-        return _moved(F, tangents, mat1, mat2, beta, alpha, product_of_each)
+    def vjp_mat1(F, grad, mat2, alpha): return _scaled(F.mm(grad, F.transpose(mat2, 0, 1)), alpha)
+    def vjp_mat2(F, grad, mat1, alpha): return _scaled(F.mm(F.transpose(mat1, 0, 1), grad), alpha)
+    def jvp(F, tangents, mat1, mat2, beta, alpha): return _moved(F, tangents, mat1, mat2, beta, alpha, product_of_each)
 
     def batch(F, size_of_batch, batched, input, mat1, mat2, beta, alpha):
         return _of_each(F, size_of_batch, batched, input, {"mat1": mat1, "mat2": mat2}, beta, alpha, product_of_each)
@@ -129,20 +122,14 @@ class addmv:
 
     vjp_input = _of_addend
 
-    def vjp_mat(F, grad, vec, alpha):
-        return _scaled(F.unsqueeze(grad, 1) * vec, alpha)
-
-    def vjp_vec(F, grad, mat, alpha):
-        return _scaled(F.mv(F.transpose(mat, 0, 1), grad), alpha)
-
-    def jvp(F, tangents, mat, vec, beta, alpha):
-        return _moved(F, tangents, mat, vec, beta, alpha, product_of_each)
+    def vjp_mat(F, grad, vec, alpha): return _scaled(F.unsqueeze(grad, 1) * vec, alpha)
+    def vjp_vec(F, grad, mat, alpha): return _scaled(F.mv(F.transpose(mat, 0, 1), grad), alpha)
+    def jvp(F, tangents, mat, vec, beta, alpha): return _moved(F, tangents, mat, vec, beta, alpha, product_of_each)
 
     def batch(F, size_of_batch, batched, input, mat, vec, beta, alpha):
         return _of_each(F, size_of_batch, batched, input, {"mat": mat, "vec": vec}, beta, alpha, product_of_each)
 
-    def samples(make):
-        yield (make(2), make(2, 3), make(3)), {"beta": 0.5, "alpha": 2}
+    def samples(make): yield (make(2), make(2, 3), make(3)), {"beta": 0.5, "alpha": 2}
 
 
 @operator(method=True, inplace=True, exact=True)
@@ -166,20 +153,14 @@ class addr:
 
     vjp_input = _of_addend
 
-    def vjp_vec1(F, grad, vec2, alpha):
-        return _scaled(F.mv(grad, vec2), alpha)
-
-    def vjp_vec2(F, grad, vec1, alpha):
-        return _scaled(F.mv(F.transpose(grad, 0, 1), vec1), alpha)
-
-    def jvp(F, tangents, vec1, vec2, beta, alpha):
-        return _moved(F, tangents, vec1, vec2, beta, alpha, _outer)
+    def vjp_vec1(F, grad, vec2, alpha): return _scaled(F.mv(grad, vec2), alpha)
+    def vjp_vec2(F, grad, vec1, alpha): return _scaled(F.mv(F.transpose(grad, 0, 1), vec1), alpha)
+    def jvp(F, tangents, vec1, vec2, beta, alpha): return _moved(F, tangents, vec1, vec2, beta, alpha, _outer)
 
     def batch(F, size_of_batch, batched, input, vec1, vec2, beta, alpha):
         return _of_each(F, size_of_batch, batched, input, {"vec1": vec1, "vec2": vec2}, beta, alpha, _outer)
 
-    def samples(make):
-        yield (make(2, 3), make(2), make(3)), {"beta": 0.5, "alpha": 2}
+    def samples(make): yield (make(2, 3), make(2), make(3)), {"beta": 0.5, "alpha": 2}
 
 
 @operator(method=True, inplace=True, exact=True)
@@ -205,20 +186,14 @@ class addbmm:
 
     vjp_input = _of_addend
 
-    def vjp_batch1(F, grad, batch2, alpha):
-        return _scaled(F.matmul(grad, F.transpose(batch2, 1, 2)), alpha)
-
-    def vjp_batch2(F, grad, batch1, alpha):
-        return _scaled(F.matmul(F.transpose(batch1, 1, 2), grad), alpha)
-
-    def jvp(F, tangents, batch1, batch2, beta, alpha):
-        return _moved(F, tangents, batch1, batch2, beta, alpha, _summed)
+    def vjp_batch1(F, grad, batch2, alpha): return _scaled(F.matmul(grad, F.transpose(batch2, 1, 2)), alpha)
+    def vjp_batch2(F, grad, batch1, alpha): return _scaled(F.matmul(F.transpose(batch1, 1, 2), grad), alpha)
+    def jvp(F, tangents, batch1, batch2, beta, alpha): return _moved(F, tangents, batch1, batch2, beta, alpha, _summed)
 
     def batch(F, size_of_batch, batched, input, batch1, batch2, beta, alpha):
         return _of_each(F, size_of_batch, batched, input, {"batch1": batch1, "batch2": batch2}, beta, alpha, _summed)
 
-    def samples(make):
-        yield (make(2, 4), make(5, 2, 3), make(5, 3, 4)), {"beta": 0.5, "alpha": 2}
+    def samples(make): yield (make(2, 4), make(5, 2, 3), make(5, 3, 4)), {"beta": 0.5, "alpha": 2}
 
 
 @operator(method=True, inplace=True, exact=True)
@@ -238,11 +213,8 @@ class baddbmm:
 
     vjp_input = _of_addend
 
-    def vjp_batch1(F, grad, batch2, alpha):
-        return _scaled(F.bmm(grad, F.transpose(batch2, 1, 2)), alpha)
-
-    def vjp_batch2(F, grad, batch1, alpha):
-        return _scaled(F.bmm(F.transpose(batch1, 1, 2), grad), alpha)
+    def vjp_batch1(F, grad, batch2, alpha): return _scaled(F.bmm(grad, F.transpose(batch2, 1, 2)), alpha)
+    def vjp_batch2(F, grad, batch1, alpha): return _scaled(F.bmm(F.transpose(batch1, 1, 2), grad), alpha)
 
     def jvp(F, tangents, batch1, batch2, beta, alpha):
         return _moved(F, tangents, batch1, batch2, beta, alpha, product_of_each)
@@ -250,5 +222,4 @@ class baddbmm:
     def batch(F, size_of_batch, batched, input, batch1, batch2, beta, alpha):
         return _of_each(F, size_of_batch, batched, input, {"batch1": batch1, "batch2": batch2}, beta, alpha, product_of_each)
 
-    def samples(make):
-        yield (make(2, 1), make(5, 2, 3), make(5, 3, 4)), {"beta": 0.5, "alpha": 2}
+    def samples(make): yield (make(2, 1), make(5, 2, 3), make(5, 3, 4)), {"beta": 0.5, "alpha": 2}

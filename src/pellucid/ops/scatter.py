@@ -60,10 +60,8 @@ def check_shapes(name: str, input: np.ndarray, dim: int, index: np.ndarray, src:
         too_large = d != dim and index.shape[d] > size_along(input, d)
         if too_large or (src is not None and index.shape[d] > size_along(src, d)):
             also = f" and to be no larger than src {shape_text(src)}" if src is not None else ""
-            raise RuntimeError(
-                f"{name}(): Expected index {shape_text(index)} to be no larger than self {shape_text(input)} apart from dimension "
-                f"{dim}{also}"
-            )
+            raise RuntimeError(f"{name}(): Expected index {shape_text(index)} to be no larger than self {shape_text(input)} apart "
+                               f"from dimension {dim}{also}")
 
 
 def corner(array: np.ndarray, shape: tuple) -> np.ndarray:
@@ -100,8 +98,7 @@ class gather:
             return xp.empty(index.shape, input.dtype)
         return xp.array((input if input.ndim else input.reshape(1))[places_of(index, dim)]).reshape(index.shape)
 
-    def vjp_input(F, grad, input_shape, dim, index):
-        return F.gather_backward(grad, dim, index, input_shape)
+    def vjp_input(F, grad, input_shape, dim, index): return F.gather_backward(grad, dim, index, input_shape)
 
     def batch(F, size_of_batch, batched, input, dim, index):
         number = index.ndim == ("index" in batched)
@@ -124,8 +121,7 @@ class gather_backward:
         add_to(whole, _flat_places(index, input_shape, dim), input.reshape(-1))
         return whole
 
-    def vjp_input(F, grad, dim, index):
-        return F.gather(grad, dim, index)
+    def vjp_input(F, grad, dim, index): return F.gather(grad, dim, index)
 
     def batch(F, size_of_batch, batched, input, dim, index, input_shape):
         operands, shape = {"input": input, "index": index}, (size_of_batch, *(input_shape or (1,)))
@@ -152,10 +148,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if dim is None:
         return gather(input.reshape(-1), 0, T.counted(indices, input.numel()).reshape(-1))
     if input.dim() != indices.dim():
-        raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
-            f"{input.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
-        )
+        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+                           f"{input.dim()} dimensions for input, and {indices.dim()} dimensions for indices")
     dim = one_dim(dim, input.dim())
     shape = [max(a, b) if 0 not in (a, b) else 0 for a, b in zip(input.shape, indices.shape, strict=True)]
     for_input, for_index = list(shape), list(shape)
@@ -177,13 +171,10 @@ class _Scatter:
         check_shapes("scatter", input, dim, index, src)
         check_index("scatter", index, size_along(input, dim), dim)
         if src.dtype != input.dtype:
-            raise RuntimeError(
-                f"scatter(): Expected self.dtype to be equal to src.dtype: got {input.dtype.name} and {src.dtype.name}"
-            )
+            raise RuntimeError(f"scatter(): Expected self.dtype to be equal to src.dtype: got {input.dtype.name} and {src.dtype.name}")
         return dim
 
-    def vjp_src(F, grad, dim, index, src_shape):
-        return F.into_corner(F.gather(grad, dim, index), src_shape)
+    def vjp_src(F, grad, dim, index, src_shape): return F.into_corner(F.gather(grad, dim, index), src_shape)
 
 
 @operator(method=True, inplace=True, linear=True)
@@ -196,8 +187,7 @@ class scatter_add(_Scatter):
             np.add.at(whole.reshape(-1), _flat_places(index, whole.shape, dim), corner(src, index.shape).reshape(-1))
         return whole
 
-    def vjp_input(F, grad):
-        return grad
+    def vjp_input(F, grad): return grad
 
     def batch(F, size_of_batch, batched, input, dim, index, src):
         operands, number = {"input": input, "index": index, "src": src}, input.ndim == ("input" in batched)
@@ -224,15 +214,13 @@ class scatter_src(_Scatter):
     def forward(xp, input: Array, dim: int, index: Index, src: Array):
         return _write(input, dim, index, corner(src, index.shape))
 
-    def vjp_input(F, grad, dim, index):
-        return F.scatter_value(grad, dim, index, 0)
+    def vjp_input(F, grad, dim, index): return F.scatter_value(grad, dim, index, 0)
 
     def batch(F, size_of_batch, batched, input, dim, index, src):
         operands, number = {"input": input, "index": index, "src": src}, input.ndim == ("input" in batched)
         return in_rows(F, F.scatter_src, size_of_batch, batched, operands, number, dim)
 
-    def samples(make):
-        yield (make(3, 4), 1, np.array([[0, 2], [1, 3], [3, 0]]), make(3, 2)), {}
+    def samples(make): yield (make(3, 4), 1, np.array([[0, 2], [1, 3], [3, 0]]), make(3, 2)), {}
 
 
 @operator(module=None, node="ScatterBackward1")
@@ -248,18 +236,14 @@ class scatter_value:
     def forward(xp, input: Array, dim: int, index: Index, value):
         return _write(input, dim, index, number_in(value, input.dtype))
 
-    def vjp_input(F, grad, dim, index):
-        return F.scatter_value(grad, dim, index, 0)
-
-    def jvp_input(F, tangent, dim, index):
-        return F.scatter_value(tangent, dim, index, 0)
+    def vjp_input(F, grad, dim, index): return F.scatter_value(grad, dim, index, 0)
+    def jvp_input(F, tangent, dim, index): return F.scatter_value(tangent, dim, index, 0)
 
     def batch(F, size_of_batch, batched, input, dim, index, value):
         operands, number = {"input": input, "index": index}, input.ndim == ("input" in batched)
         return in_rows(F, F.scatter_value, size_of_batch, batched, operands, number, dim, value)
 
-    def samples(make):
-        yield (make(3, 4), 1, np.array([[0, 2], [1, 3], [3, 0]]), 1.5), {}
+    def samples(make): yield (make(3, 4), 1, np.array([[0, 2], [1, 3], [3, 0]]), 1.5), {}
 
 
 @operator(module=None, linear=True, batching="shift")
@@ -271,25 +255,17 @@ class into_corner:
         corner(whole, input.shape)[...] = input
         return whole
 
-    def vjp_input(F, grad, input_shape):
-        return F.corner_of(grad, input_shape)
-
-    def samples(make):
-        yield (make(2, 3), (3, 3)), {}
+    def vjp_input(F, grad, input_shape): return F.corner_of(grad, input_shape)
+    def samples(make): yield (make(2, 3), (3, 3)), {}
 
 
 @operator(module=None, linear=True, batching="shift")
 class corner_of:
     """The part of the operand that begins every dimension and has `whole_shape`."""
 
-    def forward(xp, input: Array, whole_shape: tuple):
-        return corner(input, whole_shape).copy()
-
-    def vjp_input(F, grad, input_shape):
-        return F.into_corner(grad, input_shape)
-
-    def samples(make):
-        yield (make(3, 3), (2, 3)), {}
+    def forward(xp, input: Array, whole_shape: tuple): return corner(input, whole_shape).copy()
+    def vjp_input(F, grad, input_shape): return F.into_corner(grad, input_shape)
+    def samples(make): yield (make(3, 3), (2, 3)), {}
 
 
 @operator(module=None)

@@ -64,9 +64,8 @@ class _ScatterReduce:
         if index.size:
             check_index("scatter", index, input.shape[dim] if input.ndim else 1, dim)
         if src.dtype != input.dtype:
-            raise RuntimeError(
-                f"scatter(): Expected self.dtype to be equal to src.dtype, got {dtype_of(input.dtype)} and {dtype_of(src.dtype)}"
-            )
+            raise RuntimeError(f"scatter(): Expected self.dtype to be equal to src.dtype, got {dtype_of(input.dtype)} and "
+                               f"{dtype_of(src.dtype)}")
         return dim, reduce, include_self
 
     def forward(xp, input: Array, dim: int, index: Index, src: Array, reduce: str, include_self: bool = True):
@@ -105,14 +104,9 @@ class single_zeros:
     zeros: for each factor how many of its product are zero.
     """
 
-    def forward(xp, input: Array, zeros: Index):
-        return input.copy()
-
-    def vjp_input(F, grad, zeros):
-        return F.refusing_zeros(grad, zeros)
-
-    def samples(make):
-        yield (make(3), make.integers(3, high=1)), {}
+    def forward(xp, input: Array, zeros: Index): return input.copy()
+    def vjp_input(F, grad, zeros): return F.refusing_zeros(grad, zeros)
+    def samples(make): yield (make(3), make.integers(3, high=1)), {}
 
 
 @operator(module=None, node="Error", elementwise=True, linear=True)
@@ -121,17 +115,12 @@ class refusing_zeros:
 
     def forward(xp, input: Array, zeros: Index):
         if (zeros > 1).any():
-            raise RuntimeError(
-                "Double backward is unsupported for src when >1 zeros in src are scattered to the same position in self: "
-                "scatter_reduce and index_reduce with 'prod'"
-            )
+            raise RuntimeError("Double backward is unsupported for src when >1 zeros in src are scattered to the same position in "
+                               "self: scatter_reduce and index_reduce with 'prod'")
         return input.copy()
 
-    def vjp_input(F, grad, zeros):
-        return F.refusing_zeros(grad, zeros)
-
-    def samples(make):
-        yield (make(3), make.integers(3, high=1)), {}
+    def vjp_input(F, grad, zeros): return F.refusing_zeros(grad, zeros)
+    def samples(make): yield (make(3), make.integers(3, high=1)), {}
 
 
 def _total(F, grad, input, dim, index, src, result, reduce, include_self):
@@ -217,9 +206,7 @@ def _as_scatter(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: 
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     array, values = index._array, source._array
     if array.ndim > 1:
-        raise IndexError(
-            f"index_reduce_(): Index is supposed to be a vector, but got dim: {array.ndim} with type: {index.dtype}"
-        )
+        raise IndexError(f"index_reduce_(): Index is supposed to be a vector, but got dim: {array.ndim} with type: {index.dtype}")
     if array.dtype not in (np.int64, np.int32):
         raise RuntimeError(f"index_reduce_(): Expected dtype int32/int64 for index but got: {index.dtype}")
     if values.dtype != input._array.dtype:
@@ -228,9 +215,8 @@ def _as_scatter(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: 
     dim = canonical_dim(dim, input._array.ndim)
     have = values.shape[dim] if values.ndim else 1
     if have != array.size:
-        raise RuntimeError(
-            f"index_reduce_(): Number of indices ({array.size}) should be equal to source.size(dim): ({have}), for dim: {dim}"
-        )
+        raise RuntimeError(f"index_reduce_(): Number of indices ({array.size}) should be equal to source.size(dim): ({have}), for "
+                           f"dim: {dim}")
     shape = [1] * values.ndim
     if shape:
         shape[dim] = array.size

@@ -44,22 +44,15 @@ class repeat_kernel:
 
     def canonical(input, sizes: tuple):
         if len(sizes) < input.ndim:
-            raise RuntimeError(
-                "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
-                f"got {len(sizes)} repeats for {input.ndim} dimensions"
-            )
+            raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: got "
+                               f"{len(sizes)} repeats for {input.ndim} dimensions")
         if any(s < 0 for s in sizes):
             raise RuntimeError(f"Trying to create tensor with negative dimension: repeats are {list(sizes)}")
         return tuple(sizes)
 
-    def forward(xp, input: Array, sizes: tuple):
-        return _repeat_array(xp, input, sizes)
-
-    def vjp_input(F, grad, input_shape, sizes):
-        return F.repeat_backward(grad, input_shape, sizes)
-
-    def batch(F, input, sizes):
-        return F.repeat(in_front(F, input, len(sizes)), (1, *sizes))
+    def forward(xp, input: Array, sizes: tuple): return _repeat_array(xp, input, sizes)
+    def vjp_input(F, grad, input_shape, sizes): return F.repeat_backward(grad, input_shape, sizes)
+    def batch(F, input, sizes): return F.repeat(in_front(F, input, len(sizes)), (1, *sizes))
 
     def samples(make):
         yield (make(2, 3), (2, 2)), {}
@@ -77,8 +70,7 @@ class repeat_backward:
         spread = input.reshape([n for times, size in zip(sizes, shape, strict=True) for n in (times, size)])
         return xp.asarray(spread.sum(axis=tuple(range(0, 2 * len(sizes), 2)))).reshape(input_shape)
 
-    def vjp_input(F, grad, sizes):
-        return F.repeat(grad, sizes)
+    def vjp_input(F, grad, sizes): return F.repeat(grad, sizes)
 
     def batch(F, size_of_batch, input, input_shape, sizes):
         shape = (size_of_batch, *(1,) * (len(sizes) - len(input_shape)), *input_shape)
@@ -133,10 +125,8 @@ def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, *, ou
     repeats = wrap(np.asarray(repeats)) if isinstance(repeats, int) else repeats
     counts = _counts(repeats, output_size)
     if counts.ndim == 1 and counts.size not in (1, size):
-        raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
-            f"input.size({dim}) = {size}"
-        )
+        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
+                           f"input.size({dim}) = {size}")
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
     length = int(np.broadcast_to(counts, (size,)).sum()) if output_size is None else output_size
@@ -175,14 +165,9 @@ def _counts(repeats: Tensor, output_size: int | None = None) -> np.ndarray:
 class flip:
     """The tensor with the order of the elements reversed along each of `dims`."""
 
-    def canonical(input, dims):
-        return canonical_dims(dims if isinstance(dims, (tuple, list)) else (dims,), input.ndim)
-
-    def forward(xp, input: Array, dims: tuple):
-        return xp.flip(input, dims if input.ndim else ()).copy()
-
-    def vjp_input(F, grad, dims):
-        return F.flip(grad, dims)
+    def canonical(input, dims): return canonical_dims(dims if isinstance(dims, (tuple, list)) else (dims,), input.ndim)
+    def forward(xp, input: Array, dims: tuple): return xp.flip(input, dims if input.ndim else ()).copy()
+    def vjp_input(F, grad, dims): return F.flip(grad, dims)
 
     def samples(make):
         yield (make(2, 3), (0, -1)), {}
@@ -231,8 +216,7 @@ class roll:
             return input.copy()
         return xp.roll(input, shifts if dims else shifts[0], dims or None)
 
-    def vjp_input(F, grad, shifts, dims):
-        return F.roll(grad, tuple([-s for s in shifts]), dims)
+    def vjp_input(F, grad, shifts, dims): return F.roll(grad, tuple([-s for s in shifts]), dims)
 
     def batch(F, input, shifts, dims):
         if dims or input.ndim == 1:
@@ -280,11 +264,8 @@ def _triangle(name: str, which: str):
                 raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
             return diagonal
 
-        def forward(xp, input: Array, diagonal: int = 0):
-            return getattr(xp, name)(input, diagonal)
-
-        def vjp_input(F, grad, diagonal):
-            return getattr(F, name)(grad, diagonal)
+        def forward(xp, input: Array, diagonal: int = 0): return getattr(xp, name)(input, diagonal)
+        def vjp_input(F, grad, diagonal): return getattr(F, name)(grad, diagonal)
 
         def samples(make):
             yield (make(3, 4), 1), {}
@@ -315,8 +296,7 @@ class diag_embed:
         diagonal_view(whole, offset, dim1, dim2)[...] = input
         return whole
 
-    def vjp_input(F, grad, offset, dim1, dim2):
-        return F.diagonal(grad, offset, dim1, dim2)
+    def vjp_input(F, grad, offset, dim1, dim2): return F.diagonal(grad, offset, dim1, dim2)
 
     def samples(make):
         yield (make(3),), {}
@@ -348,11 +328,8 @@ class trace:
             raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
         return xp.trace(input, dtype=np.int64 if input.dtype.kind in "iub" else None)
 
-    def vjp_input(F, grad, input_shape):
-        return F.trace_backward(grad, input_shape)
-
-    def batch(F, input):
-        return F.sum_dim(F.diagonal(input, 0, 1, 2), (1,), False)
+    def vjp_input(F, grad, input_shape): return F.trace_backward(grad, input_shape)
+    def batch(F, input): return F.sum_dim(F.diagonal(input, 0, 1, 2), (1,), False)
 
     def samples(make):
         yield (make(3, 3),), {}
@@ -366,11 +343,8 @@ class trace_backward:
     def forward(xp, input: Array, input_shape: tuple):
         return xp.eye(*input_shape, dtype=input.dtype) * input[..., None, None]
 
-    def vjp_input(F, grad):
-        return F.trace(grad)
-
-    def samples(make):
-        yield (make(), (2, 3)), {}
+    def vjp_input(F, grad): return F.trace(grad)
+    def samples(make): yield (make(), (2, 3)), {}
 
 
 def fill_diagonal_(self: Tensor, fill_value, wrap: bool = False) -> Tensor:

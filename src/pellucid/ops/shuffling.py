@@ -18,10 +18,8 @@ def _factor(name: str, what: str, value) -> int:
 
 def _check_rank(name: str, input) -> None:
     if input.ndim < 3:
-        raise RuntimeError(
-            f"{name} expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s): {list(input.shape)} is "
-            "not [*, C, H, W]"
-        )
+        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s): "
+                           f"{list(input.shape)} is not [*, C, H, W]")
 
 
 @operator(module=("torch", "nn.functional"), exact=True, linear=True, batching="leading")
@@ -37,10 +35,8 @@ class pixel_shuffle:
         _check_rank("pixel_shuffle", input)
         r = _factor("pixel_shuffle", "upscale_factor", upscale_factor)
         if input.shape[-3] % (r * r):
-            raise RuntimeError(
-                "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
-                f"input.size(-3)={input.shape[-3]} is not divisible by {r * r}"
-            )
+            raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+                               f"upscale_factor, but input.size(-3)={input.shape[-3]} is not divisible by {r * r}")
         return r
 
     def forward(xp, input: Array, upscale_factor: int):
@@ -50,8 +46,7 @@ class pixel_shuffle:
         moved = xp.moveaxis(blocks, (-4, -3), (-3, -1))  # [*, C, H, r, W, r]
         return moved.copy(order="C").reshape(*batch, channels // (r * r), height * r, width * r)
 
-    def vjp_input(F, grad, upscale_factor):
-        return F.pixel_unshuffle(grad, upscale_factor)
+    def vjp_input(F, grad, upscale_factor): return F.pixel_unshuffle(grad, upscale_factor)
 
     def samples(make):
         yield (make(2, 8, 2, 3), 2), {}
@@ -72,10 +67,8 @@ class pixel_unshuffle:
         r = _factor("pixel_unshuffle", "downscale_factor", downscale_factor)
         for dim, what in ((-2, "height"), (-1, "width")):
             if input.shape[dim] % r:
-                raise RuntimeError(
-                    f"pixel_unshuffle expects {what} to be divisible by downscale_factor, but input.size({dim})={input.shape[dim]} "
-                    f"is not divisible by {r}"
-                )
+                raise RuntimeError(f"pixel_unshuffle expects {what} to be divisible by downscale_factor, but "
+                                   f"input.size({dim})={input.shape[dim]} is not divisible by {r}")
         return r
 
     def forward(xp, input: Array, downscale_factor: int):
@@ -85,8 +78,7 @@ class pixel_unshuffle:
         moved = xp.moveaxis(blocks, (-3, -1), (-4, -3))  # [*, C, r, r, H, W]
         return moved.copy(order="C").reshape(*batch, channels * r * r, height // r, width // r)
 
-    def vjp_input(F, grad, downscale_factor):
-        return F.pixel_shuffle(grad, downscale_factor)
+    def vjp_input(F, grad, downscale_factor): return F.pixel_shuffle(grad, downscale_factor)
 
     def samples(make):
         yield (make(2, 2, 4, 6), 2), {}
@@ -105,15 +97,11 @@ class channel_shuffle:
 
     def canonical(input, groups: int):
         if input.ndim < 3:
-            raise RuntimeError(
-                f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}"
-            )
+            raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
         if groups <= 0:
             raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
         if input.shape[1] % groups:
-            raise RuntimeError(
-                f"Number of channels must be divisible by groups. Got {input.shape[1]} channels and {groups} groups."
-            )
+            raise RuntimeError(f"Number of channels must be divisible by groups. Got {input.shape[1]} channels and {groups} groups.")
         return groups
 
     def forward(xp, input: Array, groups: int):

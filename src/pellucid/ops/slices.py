@@ -24,9 +24,7 @@ __all__ = ["index_add", "index_copy", "index_fill", "index_select"]
 
 def _index_vector(name: str, index: np.ndarray, size: int, dim: int) -> None:
     if index.ndim > 1:
-        raise IndexError(
-            f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {index.dtype.name}"
-        )
+        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {index.dtype.name}")
     if index.dtype not in (np.int64, np.int32):
         raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index, got {index.dtype.name}")
     if index.size and not (-size <= index.min() and index.max() < size):
@@ -62,8 +60,7 @@ class index_select:
     def forward(xp, input: Array, dim: int, index: Index):
         return xp.take(input, index.reshape(-1), dim) if input.ndim else input.copy()
 
-    def vjp_input(F, grad, input_shape, dim, index):
-        return F.index_select_backward(grad, dim, index, input_shape)
+    def vjp_input(F, grad, input_shape, dim, index): return F.index_select_backward(grad, dim, index, input_shape)
 
     def batch(F, size_of_batch, batched, input, dim, index):
         if input.ndim == ("input" in batched):
@@ -87,8 +84,7 @@ class index_select_backward:
             return input.copy().reshape(())
         return _added(xp.zeros(input_shape, input.dtype), dim, index.reshape(-1), input)
 
-    def vjp_input(F, grad, dim, index):
-        return F.index_select(grad, dim, index)
+    def vjp_input(F, grad, dim, index): return F.index_select(grad, dim, index)
 
     def batch(F, size_of_batch, batched, input, dim, index, input_shape):
         if not input_shape:
@@ -98,8 +94,7 @@ class index_select_backward:
             shape = (*input_shape[:dim], size_of_batch * length, *input_shape[dim + 1 :])
         return _of_slices(F, F.index_select_backward, size_of_batch, batched, {"input": input}, dim, index, length, shape)
 
-    def samples(make):
-        yield (make(3, 3), 1, np.array([0, 3, 3]), (3, 4)), {}
+    def samples(make): yield (make(3, 3), 1, np.array([0, 3, 3]), (3, 4)), {}
 
 
 def _added(whole: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> np.ndarray:
@@ -149,8 +144,7 @@ class index_add:
             return whole + added.sum(dtype=whole.dtype)
         return _added(whole, dim, index.reshape(-1), _as_slices(added, input, dim, index))
 
-    def vjp_input(F, grad):
-        return grad
+    def vjp_input(F, grad): return grad
 
     def vjp_source(F, grad, dim, index, source_shape, alpha):
         given = F.reshape_to(F.index_select(grad, dim, index), source_shape)
@@ -181,8 +175,7 @@ class index_copy:
     Of repeated indices the last is kept, and it alone gets a gradient.
     """
 
-    def canonical(input, dim: int, index, source):
-        return _check_slices("index_copy", input, dim, index, source)
+    def canonical(input, dim: int, index, source): return _check_slices("index_copy", input, dim, index, source)
 
     def forward(xp, input: Array, dim: int, index: Index, source: Array):
         whole = xp.array(input, order="C")
@@ -191,8 +184,7 @@ class index_copy:
         whole[(slice(None),) * dim + (index.reshape(-1),)] = _as_slices(source, input, dim, index)
         return whole
 
-    def vjp_input(F, grad, dim, index):
-        return F.index_fill_number(grad, dim, index, 0)
+    def vjp_input(F, grad, dim, index): return F.index_fill_number(grad, dim, index, 0)
 
     def vjp_source(F, grad, dim, index, source_shape):
         return F.reshape_to(F.kept_slices(F.index_select(grad, dim, index), dim, index), source_shape)
@@ -201,8 +193,7 @@ class index_copy:
         operands, length = {"input": input, "source": source}, _length(input, dim, batched)
         return _of_slices(F, F.index_copy, size_of_batch, batched, operands, dim, index, length)
 
-    def samples(make):
-        yield (make(3, 4), 1, np.array([0, 3, 3]), make(3, 3)), {}
+    def samples(make): yield (make(3, 4), 1, np.array([0, 3, 3]), make(3, 3)), {}
 
 
 @operator(module=None, batching="leading")
@@ -225,8 +216,7 @@ class kept_slices:
         kept = comes_last.operator.forward(xp, index.reshape(-1)).reshape(shape)
         return xp.where(kept, input, input.dtype.type(0))
 
-    def vjp_input(F, grad, dim, index):
-        return F.kept_slices(grad, dim, index)
+    def vjp_input(F, grad, dim, index): return F.kept_slices(grad, dim, index)
 
     def batch(F, size_of_batch, batched, input, dim, index):
         if "index" not in batched:
@@ -235,8 +225,7 @@ class kept_slices:
         shape = [size_of_batch if not d else -1 if d == dim + 1 else 1 for d in range(input.ndim)]
         return F.where(F.view(F.comes_last(F.reshape(index, (size_of_batch, -1))), tuple(shape)), input, 0)
 
-    def samples(make):
-        yield (make(3, 3), 1, np.array([0, 3, 3])), {}
+    def samples(make): yield (make(3, 3), 1, np.array([0, 3, 3])), {}
 
 
 @operator(module=None, node="IndexFillBackward0")
@@ -255,18 +244,14 @@ class index_fill_number:
         whole[(slice(None),) * dim + (index.reshape(-1),)] = number_in(value, input.dtype)
         return whole
 
-    def vjp_input(F, grad, dim, index):
-        return F.index_fill_number(grad, dim, index, 0)
-
-    def jvp_input(F, tangent, dim, index):
-        return F.index_fill_number(tangent, dim, index, 0)
+    def vjp_input(F, grad, dim, index): return F.index_fill_number(grad, dim, index, 0)
+    def jvp_input(F, tangent, dim, index): return F.index_fill_number(tangent, dim, index, 0)
 
     def batch(F, size_of_batch, batched, input, dim, index, value):
         length = _length(input, dim, batched)
         return _of_slices(F, F.index_fill_number, size_of_batch, batched, {"input": input}, dim, index, length, value)
 
-    def samples(make):
-        yield (make(3, 4), 1, np.array([0, 3]), 2.0), {}
+    def samples(make): yield (make(3, 4), 1, np.array([0, 3]), 2.0), {}
 
 
 def _filled(fill, copy, input: Tensor, dim: int, index: Tensor, value) -> Tensor:
@@ -274,9 +259,7 @@ def _filled(fill, copy, input: Tensor, dim: int, index: Tensor, value) -> Tensor
     if not isinstance(value, Tensor):
         return fill(input, dim, index, value)
     if value.dim():
-        raise RuntimeError(
-            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
-        )
+        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s).")
     shape = list(input.shape)
     if shape:
         shape[one_dim(dim, input.dim())] = index.numel()
@@ -302,11 +285,6 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value) -> Tensor:
 class reshape_to:
     """A copy in another shape of as many elements."""
 
-    def forward(xp, input: Array, whole_shape: tuple):
-        return input.reshape(whole_shape).copy()
-
-    def vjp_input(F, grad, input_shape):
-        return F.reshape_to(grad, input_shape)
-
-    def samples(make):
-        yield (make(2, 3), (6,)), {}
+    def forward(xp, input: Array, whole_shape: tuple): return input.reshape(whole_shape).copy()
+    def vjp_input(F, grad, input_shape): return F.reshape_to(grad, input_shape)
+    def samples(make): yield (make(2, 3), (6,)), {}

@@ -54,22 +54,19 @@ class _Pieces:
     input: [*S]; keys: one basic index for each piece. Returns views.
     """
 
-    def forward(xp, input: Array, keys: tuple):
-        return [input[key] for key in keys]
+    def forward(xp, input: Array, keys: tuple): return [input[key] for key in keys]
 
     def vjp_input(F, grad, input_shape, keys):
         have = [(g, k) for g, k in zip(grad, keys, strict=True) if g is not None]
         return F.assemble([g for g, _ in have], input_shape, tuple([k for _, k in have]))
 
-    def samples(make):
-        yield (make(3, 4), ((0, ...), (slice(1, 3),))), {}
+    def samples(make): yield (make(3, 4), ((0, ...), (slice(1, 3),))), {}
 
 
 class _Copies(_Pieces):
     """`_Pieces`, copied: they may be written to."""
 
-    def forward(xp, input: Array, keys: tuple):
-        return [input[key].copy() for key in keys]
+    def forward(xp, input: Array, keys: tuple): return [input[key].copy() for key in keys]
 
 
 def _family(pieces, name: str, node: str):
@@ -95,14 +92,10 @@ def _dimension(input: Tensor, dim: int, name: str) -> tuple[int, int]:
 def _sizes(sizes, size: int, dim: int) -> tuple[int, ...]:
     sizes = tuple([int(s) for s in sizes])
     if any(s < 0 for s in sizes):
-        raise RuntimeError(
-            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}"
-        )
+        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}")
     if sum(sizes) != size:
-        raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {dim}), "
-            f"but got split_sizes={list(sizes)}"
-        )
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension "
+                           f"{dim}), but got split_sizes={list(sizes)}")
     return sizes
 
 
@@ -185,14 +178,10 @@ def _bounds(given, size: int, name: str) -> list[tuple[int, int]]:
     """Start and end of each piece: of a number of pieces, or between given indices."""
     if isinstance(given, Tensor):
         if given._array.dtype != np.int64:
-            raise RuntimeError(
-                f"{name} expected tensor_indices_or_sections to have dtype of long, but got {type_name(given._array.dtype)}"
-            )
+            raise RuntimeError(f"{name} expected tensor_indices_or_sections to have dtype of long, but got {type_name(given._array.dtype)}")
         if given._array.ndim > 1:
-            raise RuntimeError(
-                f"{name} expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
-                f"but got a tensor with {given._array.ndim} dims"
-            )
+            raise RuntimeError(f"{name} expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
+                               f"but got a tensor with {given._array.ndim} dims")
         given = given.tolist()
     if isinstance(given, int):
         if given <= 0:
@@ -222,15 +211,11 @@ def _along(name: str, input: Tensor, given, dim: int, least: int):
     """hsplit, vsplit, dsplit: `tensor_split` along a fixed dimension, into even pieces only."""
     ndim = input._array.ndim
     if ndim < least:
-        raise RuntimeError(
-            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} dimensions!"
-        )
+        raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} dimensions!")
     size = input._array.shape[dim]
     if isinstance(given, int) and (given <= 0 or size % given):
-        raise RuntimeError(
-            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {size} is not divisible by "
-            f"the split_size {given}!"
-        )
+        raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {size} is not "
+                           f"divisible by the split_size {given}!")
     return tensor_split(input, given, dim)
 
 

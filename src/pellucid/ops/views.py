@@ -122,10 +122,7 @@ class view_dtype:
 
 @composite(method=True, module=None)
 def view(input: Tensor, *size, dtype=None) -> Tensor:
-    """The same memory in another shape (one size may be -1), or read as another element type.
-
-    Returns a view; RuntimeError where the strides allow none (`reshape` copies there).
-    """
+    """The same memory in another shape (one size may be -1), or as another element type; RuntimeError where strides allow none."""
     if dtype is None and len(size) == 1 and isinstance(size[0], dtype_class):
         dtype = size[0]
     if dtype is not None:

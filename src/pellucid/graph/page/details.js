@@ -19,11 +19,17 @@ function showDetails(thing) {
   for (const [key, value, style] of rows) list.append(h("dt", {}, say(key)), h("dd", { class: style ?? null }, value));
   const children = [h("h3", { class: thing.look }, titleOf(thing)), list];
   if (thing.isBlock) {
-    const opened = state.opened.has(thing.id), button = h("button", { type: "button" }, say(opened ? "close it" : "open it"));
-    button.addEventListener("click", () => toggleBlock(thing));
-    children.splice(1, 0, button);
+    const opened = state.opened.has(thing.id), words = opened ? foldButton(thing, state.unfolded) : "";
+    children.splice(1, 0, h("p", {}, actionButton(say(opened ? "close it" : "open it"), () => toggleBlock(thing)), " ",
+      words ? actionButton(words, () => { toggleFold(thing); showDetails(thing); }) : null));
   }
   box.replaceChildren(...children);
+}
+
+function actionButton(words, action) {
+  const button = h("button", { type: "button" }, words);
+  button.addEventListener("click", action);
+  return button;
 }
 
 function nodeRows(node) {

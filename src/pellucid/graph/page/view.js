@@ -27,13 +27,16 @@ const seen = () => ({
   right: (canvas.clientWidth - view.x) / view.k, bottom: (canvas.clientHeight - view.y) / view.k,
 });
 
-// Shows all of a picture. legibly: not smaller than one can read; then its beginning, the box `first`.
+// Shows all of a picture. legibly: not smaller than one can read; then its beginning, the box `first`. Where there is
+// room it stands beside the legend.
 function fitView(width, height, legibly, first) {
   const room = Math.min((canvas.clientWidth - 2 * MARGIN) / width, (canvas.clientHeight - 2 * MARGIN) / height);
   const k = Math.max(Math.min(room, LARGEST_AT_FIRST), legibly ? LEGIBLE : LEAST_ZOOM);
   const fits = width * k <= canvas.clientWidth, middle = fits || !first ? width / 2 : first.x + first.width / 2;
   const y = Math.max((canvas.clientHeight - height * k) / 2, MARGIN);
-  setView(canvas.clientWidth / 2 - middle * k, y, k);
+  const legend = $("legend").open ? $("legend").offsetLeft + $("legend").offsetWidth + MARGIN / 2 : 0;
+  const x = canvas.clientWidth / 2 - middle * k, aside = Math.min(legend, canvas.clientWidth - width * k - MARGIN);
+  setView(fits ? Math.max(x, aside) : x, y, k);
 }
 
 // Moves the picture so that a rectangle is in the middle, large enough to read.
