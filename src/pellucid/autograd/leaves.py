@@ -356,7 +356,7 @@ def backward(
         RuntimeError: the tensor needs no gradient, is no scalar and no gradient was given, or its graph was freed.
     """
     if gradient is None and inputs is None and not create_graph:
-        backward_one(self, True if retain_graph else False)  # noqa: SIM210 (a call of bool takes longer)
+        backward_one(self, True if retain_graph else False)  # a call of bool takes longer
     else:
         differentiate.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 

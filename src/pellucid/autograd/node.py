@@ -271,6 +271,7 @@ class Adjust:
         """The formulas' results as the inputs want them."""
         done = []
         grad: Any
+        shape: Any
         for grad, shape, dtype in zip(grads, self.shapes, self.dtypes, strict=True):
             if grad is not None:
                 if self.conjugate:

@@ -11,7 +11,7 @@ from pellucid.autograd.operator import tensors as T
 from pellucid.kernels import convolution as kernel
 from pellucid.ops.batch_places import into, out_of
 from pellucid.ops.batches import for_each
-from pellucid.ops.checks import scalar_name
+from pellucid.ops.checks import require_kind, scalar_name
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution"]
 
@@ -191,8 +191,7 @@ def _check(function: str, input, weight, bias, count: int, groups: int, transpos
     if w.dtype != x.dtype:
         raise RuntimeError(f"expected scalar type {scalar_name(x)} but found {scalar_name(w)}: input and weight of {function}() must "
                            "have one dtype. Convert one of them with .to(dtype).")  # fmt: skip
-    if x.dtype.kind not in "fcVi":
-        raise NotImplementedError(f"\"convolution\" not implemented for '{scalar_name(x)}'")
+    require_kind("convolution", x, "fci")
     if bias is not None and bias._array.dtype != x.dtype:
         raise RuntimeError(f"Input type ({scalar_name(x)}) and bias type ({scalar_name(bias._array)}) should be the same")
     _check_channels(x, w, bias, count, groups, transposed)

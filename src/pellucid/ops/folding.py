@@ -13,7 +13,7 @@ from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor
 from pellucid.kernels.convolution import add_columns, output_size, padded, windows
-from pellucid.ops.checks import scalar_name
+from pellucid.ops.checks import require_kind
 
 __all__ = ["fold", "unfold"]
 
@@ -90,11 +90,6 @@ def _options(function: str, kernel_size, dilation, padding, stride) -> tuple:
     return kernel, dilation, padding, stride
 
 
-def _require_float(array: np.ndarray, kernel: str) -> None:
-    if array.dtype.kind in "iu":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(array)}': convert the input with .float()")
-
-
 def _window(kernel: tuple, dilation: tuple, padding: tuple) -> str:
     return f"kernel_size={kernel}, dilation={dilation}, padding={padding}"
 
@@ -121,7 +116,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     if min(places) < 1:
         raise RuntimeError(f"Given input with spatial size {shape[-2:]}, {_window(kernel, dilation, padding)}, calculated shape of "
                            f"the array of sliding blocks as {places}, but its components must be at least one.")
-    _require_float(input._array, "im2col_out_cpu")
+    require_kind("im2col_out_cpu", input._array, "fcb")
     if len(shape) == 4:
         return T.im2col(input, kernel, dilation, padding, stride)
     return T.im2col(input.unsqueeze(0), kernel, dilation, padding, stride).squeeze(0)
@@ -141,7 +136,7 @@ def _check_columns(input: Tensor, size: tuple, kernel: tuple, dilation: tuple, p
         raise RuntimeError(f"Given output_size={size}, {_window(kernel, dilation, padding)}, stride={stride}, expected size of "
                            f"input's dimension {axis + 1} to match the calculated number of sliding blocks {places[0]} * "
                            f"{places[1]} = {math.prod(places)}, but got input.size({axis + 1})={shape[-1]}.")
-    _require_float(input._array, "col2im_out_cpu")
+    require_kind("col2im_out_cpu", input._array, "fcb")
 
 
 @composite(module="nn.functional")

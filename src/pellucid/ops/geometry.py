@@ -13,16 +13,9 @@ import numpy as np
 from pellucid.core.tensor import Tensor, dim_error
 
 __all__ = [
-    "broadcast",
-    "canonical_dim",
-    "canonical_dims",
-    "dims_of",
-    "infer_size",
-    "is_dense",
-    "restrided",
-    "sizes_of",
+    "broadcast", "canonical_dim", "canonical_dims", "dims_of", "infer_size", "is_dense", "restrided", "sizes_of",
     "strides_of",
-]
+]  # fmt: skip
 
 
 def canonical_dim(dim: int, ndim: int) -> int:

@@ -16,7 +16,7 @@ from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import wrap
 from pellucid.kernels import grid_sampling as kernel
 from pellucid.kernels.grid_sampling import Sampling
-from pellucid.ops.checks import same_dtype, scalar_name
+from pellucid.ops.checks import require_kind, same_dtype
 
 __all__ = ["affine_grid", "affine_grid_generator", "grid_sample", "grid_sampler"]
 
@@ -128,9 +128,7 @@ def _check_sampler(input, grid, interpolation_mode: int, padding_mode: int, alig
     _check(input, grid)
     if count == 3 and interpolation_mode == 2:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    if input.dtype.kind not in "fV":
-        name = f"grid_sampler_{count}d_cpu_kernel_impl"
-        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_name(input)}': convert with .float()")
+    require_kind(f"grid_sampler_{count}d_cpu_kernel_impl", input, "f")
     same_dtype(input, grid, "expected scalar type {a} but found {b}", "input and grid must have one dtype. ")
     return int(interpolation_mode), int(padding_mode), bool(align_corners)
 

@@ -15,7 +15,7 @@ from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.batch_places import in_front, rest_summed
 from pellucid.ops.batches import for_each
-from pellucid.ops.checks import check_reduction, every_value, scalar_name
+from pellucid.ops.checks import check_reduction, every_value, require_kind, scalar_name
 from pellucid.ops.loss_shapes import advice, same_sizes, warn_of_crossing
 
 __all__ = [
@@ -41,11 +41,6 @@ def reduce_loss(loss: Tensor, reduction: str) -> Tensor:
     """A loss of each element as one number, or as it is."""
     check_reduction(reduction)
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
-
-
-def _require_float(input, kernel: str) -> None:
-    if input.dtype.kind not in "fcV":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(input)}': convert input and target with .float()")
 
 
 def _reduced(xp, loss, reduction: str):
@@ -92,7 +87,7 @@ class _mse_loss:
     """Squared difference of two tensors of one shape, reduced."""
 
     def forward(xp, input: Array, target: Array, reduction: str):
-        _require_float(input, "mse_cpu")
+        require_kind("mse_cpu", input, "fc")
         loss = xp.subtract(input, target)
         if reduction != "none" and loss.dtype.kind == "f":
             flat = loss.reshape(-1)
@@ -163,7 +158,7 @@ class _smooth_l1_loss:
     """0.5 d^2 / beta where |d| < beta, |d| - beta / 2 elsewhere, d = input - target; reduced."""
 
     def forward(xp, input: Array, target: Array, reduction: str, beta: float):
-        _require_float(input, "smooth_l1_cpu")
+        require_kind("smooth_l1_cpu", input, "fc")
         size = xp.abs(input - target)
         return _reduced(xp, xp.where(size < beta, (0.5 / beta) * size * size, size - 0.5 * beta), reduction)
 
@@ -211,7 +206,7 @@ class _huber_loss:
     """0.5 d^2 where |d| <= delta, delta (|d| - delta / 2) elsewhere, d = input - target; reduced."""
 
     def forward(xp, input: Array, target: Array, reduction: str, delta: float):
-        _require_float(input, "huber_cpu")
+        require_kind("huber_cpu", input, "fc")
         size = xp.abs(input - target)
         return _reduced(xp, xp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
 

@@ -9,7 +9,7 @@ from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.batch_places import in_front, rest_summed
 from pellucid.ops.batches import for_each
-from pellucid.ops.checks import check_reduction, every_value, scalar_name
+from pellucid.ops.checks import check_reduction, every_value, require_kind, scalar_name
 from pellucid.ops.loss_shapes import warn_of_crossing
 from pellucid.ops.losses import legacy_reduction, reduce_loss
 from pellucid.ops.products import linear
@@ -24,8 +24,7 @@ __all__ = ["cross_entropy", "multi_margin_loss", "multilabel_margin_loss", "mult
 def _check_nll(input, target, weight) -> None:
     if target.dtype not in (np.int64, np.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target)}. Convert the target with .long()")
-    if input.dtype.kind not in "fV":
-        raise NotImplementedError(f"\"nll_loss_out_frame\" not implemented for '{scalar_name(input)}': convert the input with .float()")
+    require_kind("nll_loss_out_frame", input, "f")
     if input.ndim <= 2 and target.ndim > 1:
         raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported: input has shape {list(input.shape)}, "
                            f"target {list(target.shape)}")

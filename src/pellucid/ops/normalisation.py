@@ -16,7 +16,7 @@ from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor
 from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import differs, for_each
-from pellucid.ops.checks import scalar_name
+from pellucid.ops.checks import require_kind, scalar_name
 from pellucid.ops.pooling import avg_pool2d
 from pellucid.ops.products import sum_to_shape
 
@@ -206,11 +206,6 @@ class normalised_fixed:
         yield (make(4, 3), None, None, make(3), make(3, low=0.5), 1e-5), {}
 
 
-def _require_float(input: Tensor, kernel: str) -> None:
-    if input._array.dtype.kind not in "fV":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(input._array)}': convert the input with .float()")
-
-
 # --- batch and instance ---------------------------------------------------------------------------------------------
 
 
@@ -258,7 +253,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     Raises: ValueError for one value a channel in training, RuntimeError for vectors of another length.
     Source: Ioffe and Szegedy, Batch normalization, 2015.
     """
-    _require_float(input, "batch_norm")
+    require_kind("batch_norm", input._array, "f")
     if input._array.shape == (0,):
         return input.clone()
     if training:
@@ -288,7 +283,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     Raises: ValueError for images of one place, RuntimeError for vectors of another length.
     Source: Ulyanov and others, Instance normalization, 2016.
     """
-    _require_float(input, "instance_norm")
+    require_kind("instance_norm", input._array, "f")
     shape = input._array.shape
     if use_input_stats and math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
@@ -333,7 +328,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     Raises: RuntimeError for shapes that do not fit. Source: Ba and others, Layer normalization, 2016.
     """
     dims = _check_normalized_shape(input, normalized_shape, weight, bias)
-    _require_float(input, "LayerNormKernelImpl")
+    require_kind("LayerNormKernelImpl", input._array, "f")
     narrow = input._array.dtype.itemsize == 2 and weight is not None and weight._array.dtype == np.float32
     if weight is not None and weight._array.dtype != input._array.dtype and not narrow:
         raise RuntimeError(f"expected scalar type {scalar_name(input._array)} but found {scalar_name(weight._array)}: layer_norm got "
@@ -384,7 +379,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
         if vector is not None and vector._array.shape != (shape[1],):
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
                                f"shape {list(vector.shape)} and input of shape {list(shape)}")  # fmt: skip
-    _require_float(input, "GroupNormKernelImpl")
+    require_kind("GroupNormKernelImpl", input._array, "f")
     grouped = input.reshape(shape[0], num_groups, shape[1] // num_groups, math.prod(shape[2:]))
     weight, bias = (v if v is None else v.reshape(num_groups, -1, 1) for v in (weight, bias))
     return T.normalised_groups(grouped, weight, bias, (2, 3), eps)[0].reshape(shape)

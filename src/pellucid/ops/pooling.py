@@ -10,7 +10,7 @@ import math
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.kernels import pooling as kernel
-from pellucid.ops.checks import scalar_name
+from pellucid.ops.checks import require_kind
 
 __all__ = [
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool1d_with_indices",
@@ -166,8 +166,7 @@ def _geometry(function: str, count: int, input, kernel_size, stride, padding, di
 
 def _max(function: str, count: int, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     geometry = _geometry(function, count, input, kernel_size, stride, padding, dilation, ceil_mode)
-    if input._array.dtype.kind in "cb":
-        raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_name(input._array)}'")
+    require_kind(function, input._array, "fi")
     best = T._max_pool(input, *geometry)
     if not return_indices:
         return best
@@ -178,8 +177,7 @@ def _mean(function: str, count: int, input, kernel_size, stride, padding, ceil_m
     places, size, stride, padding, _ = _geometry(function, count, input, kernel_size, stride, padding, 1, ceil_mode)
     if divisor == 0:
         raise RuntimeError("divisor must be not zero: got divisor_override=0")
-    if input._array.dtype.kind in "cb":
-        raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_name(input._array)}'")
+    require_kind(function, input._array, "fi")
     return T._avg_pool(input, places, size, stride, padding, bool(count_include_pad), divisor)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.checks import every_value, scalar_name
+from pellucid.ops.checks import every_value, require_kind, scalar_name
 from pellucid.ops.pooling import check_image, window
 from pellucid.ops.randoms import rand
 
@@ -126,8 +126,7 @@ class _image_scatter:
 
 def _adaptive_mean(function: str, count: int, input: Tensor, output_size) -> Tensor:
     size = _target(function, input, output_size, count)
-    if input._array.dtype.kind not in "fcV":
-        raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_name(input._array)}': convert the input with .float()")
+    require_kind(function, input._array, "fc")
     if all(n == 1 for n in size):
         return input.mean(tuple(range(-count, 0)), keepdim=True)
     return T._adaptive_avg_pool(input, size)

@@ -14,17 +14,9 @@ from pellucid.ops.indexing import take_basic
 from pellucid.ops.subscripts import FULL
 
 __all__ = [
-    "chunk",
-    "dsplit",
-    "hsplit",
-    "split",
-    "split_with_sizes",
-    "tensor_split",
-    "unbind",
-    "unsafe_chunk",
-    "unsafe_split",
-    "vsplit",
-]
+    "chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "unsafe_chunk",
+    "unsafe_split", "vsplit",
+]  # fmt: skip
 
 
 def _ranges(sizes, dim: int) -> tuple:
