@@ -100,7 +100,7 @@ def run(
         The gradients of the targets, None for those not reached.
     """
     outer = _local.task
-    task = _local.task = Task(keep_graph, create_graph, create_graph if plain else create_graph or bool(modes.transforms))
+    task = _local.task = Task(keep_graph, create_graph, create_graph or not (plain or not modes.transforms))
     if not keep_graph:
         task.keep = freed = Freed()
         frame = getframe(above)

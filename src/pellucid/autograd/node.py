@@ -271,18 +271,17 @@ class Adjust:
         """The formulas' results as the inputs want them."""
         done = []
         grad: Any
-        shape: Any
         for grad, shape, dtype in zip(grads, self.shapes, self.dtypes, strict=True):
             if grad is not None:
                 if self.conjugate:
                     grad = np.asarray(np.conj(grad))  # NumPy makes scalars of 0-d arrays
                 spread = shape is not None and grad.shape != shape
                 if spread and self.wide is None:  # summed in the wider dtype, then cast
-                    grad = sum_to(grad, shape)
+                    grad = sum_to(grad, shape)  # pyright: ignore[reportArgumentType]
                 if dtype is not None and grad.dtype != dtype:
                     grad = (grad.real if grad.dtype.kind == "c" and dtype.kind != "c" else grad).astype(dtype)
                 if spread and self.wide is not None:
-                    grad = sum_to(grad, shape)
+                    grad = sum_to(grad, shape)  # pyright: ignore[reportArgumentType]
             done.append(grad)
         return tuple(done)
 

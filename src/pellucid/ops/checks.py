@@ -9,7 +9,7 @@ import numpy as np
 
 __all__ = [
     "c_name", "check_integral_scale", "check_rank", "check_reduction", "every_value", "require_kind", "same_dtype", "scalar_name",
-    "times",
+    "times", "written_to",
 ]  # fmt: skip
 
 _SCALAR = {
@@ -83,3 +83,8 @@ def every_value(tensor) -> np.ndarray:
     while tensor._wraps:
         tensor = tensor._value
     return tensor._array
+
+
+def written_to(made, out):
+    """The result, or `out` holding it."""
+    return made if out is None else out.resize_(made.shape).copy_(made)

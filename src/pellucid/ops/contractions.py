@@ -13,7 +13,7 @@ import numpy as np
 
 from pellucid.autograd.operator import composite
 from pellucid.core.tensor import Tensor, dim_error
-from pellucid.ops.checks import same_dtype, scalar_name
+from pellucid.ops.checks import same_dtype, scalar_name, written_to
 from pellucid.ops.products import dot, matmul, mm
 
 __all__ = ["chain_matmul", "inner", "kron", "multi_dot", "outer", "tensordot", "vdot", "vecdot"]
@@ -26,10 +26,6 @@ def require_tensors(function: str, **operands) -> None:
             raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}")
 
 
-def _written(made: Tensor, out):
-    return made if out is None else out.resize_(made.shape).copy_(made)
-
-
 @composite(method=True, alias=["ger"])
 def outer(input, vec2, *, out=None):
     """The matrix of all products of elements of two vectors.
@@ -40,7 +36,7 @@ def outer(input, vec2, *, out=None):
     for name, vector in (("self", input), ("vec2", vec2)):
         if vector._array.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {vector._array.ndim}-D: shape {list(vector.shape)}")
-    return _written(input.unsqueeze(1) * vec2, out)
+    return written_to(input.unsqueeze(1) * vec2, out)
 
 
 @composite(method=True)
@@ -53,13 +49,13 @@ def inner(input, other, *, out=None):
     require_tensors("inner", input=input, other=other)
     a, b = input._array, other._array
     if not a.ndim or not b.ndim:
-        return _written(input * other, out)
+        return written_to(input * other, out)
     if a.shape[-1] != b.shape[-1]:
         raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}")
     same_dtype(a, b, "both inputs should have same dtype: got {a} and {b}")
     if a.ndim == b.ndim == 1:
         return dot(input, other, out=out)
-    return _written(tensordot(input, other, ([-1], [-1])), out)
+    return written_to(tensordot(input, other, ([-1], [-1])), out)
 
 
 @composite(method=True)
@@ -86,7 +82,7 @@ def vecdot(x, y, *, dim=-1, out=None):
     if x._array.ndim == y._array.ndim == 1 and dim in (0, -1):
         return vdot(x, y, out=out)
     same_dtype(x._array, y._array, "linalg.vecdot: expected operands of one dtype, got {a} and {b}")
-    return _written((x.conj() * y).sum(dim), out)
+    return written_to((x.conj() * y).sum(dim), out)
 
 
 # --- tensordot ------------------------------------------------------------------------------------------------------
@@ -141,7 +137,7 @@ def tensordot(a, b, dims=2, out=None):
     rows, columns = (math.prod(z.shape[d] for d in kept) for z, kept in ((x, kept_a), (y, kept_b)))
     left = a.permute(kept_a + first).reshape(rows, depth)
     right = b.permute(second + kept_b).reshape(depth, columns)
-    return _written(mm(left, right).reshape([x.shape[d] for d in kept_a] + [y.shape[d] for d in kept_b]), out)
+    return written_to(mm(left, right).reshape([x.shape[d] for d in kept_a] + [y.shape[d] for d in kept_b]), out)
 
 
 @composite(method=True)
@@ -156,7 +152,7 @@ def kron(input, other, *, out=None):
     b = (1,) * (ndim - other._array.ndim) + other._array.shape
     left = input.reshape([n for size in a for n in (size, 1)])
     right = other.reshape([n for size in b for n in (1, size)])
-    return _written((left * right).reshape([m * n for m, n in zip(a, b, strict=True)]), out)
+    return written_to((left * right).reshape([m * n for m, n in zip(a, b, strict=True)]), out)
 
 
 # --- chains ---------------------------------------------------------------------------------------------------------
@@ -210,7 +206,7 @@ def multi_dot(tensors, *, out=None):
             raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and {list(b.shape)} cannot be multiplied")
     made = _chain(chain)
     made = made.squeeze(-1) if last else made
-    return _written(made.squeeze(0) if first else made, out)
+    return written_to(made.squeeze(0) if first else made, out)
 
 
 @composite()

@@ -10,20 +10,13 @@ import operator
 
 import numpy as np
 
-from pellucid.core.tensor import Tensor, dim_error
+from pellucid.core.tensor import Tensor
+from pellucid.ops.dims import one_dim
 
 __all__ = [
-    "broadcast", "canonical_dim", "canonical_dims", "dims_of", "infer_size", "is_dense", "restrided", "sizes_of",
+    "broadcast", "canonical_dims", "dims_of", "infer_size", "is_dense", "restrided", "sizes_of",
     "strides_of",
 ]  # fmt: skip
-
-
-def canonical_dim(dim: int, ndim: int) -> int:
-    """A dimension counted from the front; IndexError if there is no such dimension. A 0-d tensor has dimension 0 and -1."""
-    span = ndim or 1
-    if not -span <= dim < span:
-        raise IndexError(dim_error(dim, ndim) if ndim else f"Dimension out of range (expected to be in range of [-1, 0], but got {dim})")
-    return dim % span
 
 
 def canonical_dims(dims, ndim: int) -> tuple[int, ...]:
@@ -33,7 +26,7 @@ def canonical_dims(dims, ndim: int) -> tuple[int, ...]:
         IndexError: one is not there.
         RuntimeError: one is named twice.
     """
-    found = tuple([canonical_dim(d, ndim) for d in dims])
+    found = tuple([one_dim(d, ndim) for d in dims])
     if len(set(found)) != len(found):
         twice = next(d for d in found if found.count(d) > 1)
         raise RuntimeError(f"dim {twice} appears multiple times in the list of dims: got {list(dims)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pellucid.autograd.operator import Arrays, Promote, composite, operator
 from pellucid.core.tensor import Tensor
-from pellucid.ops.geometry import canonical_dim
+from pellucid.ops.dims import one_dim
 from pellucid.ops.views import atleast_1d, atleast_2d, atleast_3d, reshape
 
 __all__ = ["block_diag", "cat", "column_stack", "dstack", "hstack", "stack", "vstack"]
@@ -16,7 +16,7 @@ def _check_cat(arrays, dim: int) -> int:
     for position, array in enumerate(arrays):
         if not array.ndim:
             raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated; use stack")
-    dim = canonical_dim(dim, first.ndim)
+    dim = one_dim(dim, first.ndim)
     for position, array in enumerate(arrays):
         if array.shape == (0,):
             continue
@@ -88,7 +88,7 @@ class stack_:
     def canonical(tensors, dim=0):
         if not tensors:
             raise RuntimeError("stack expects a non-empty TensorList")
-        dim = canonical_dim(dim, tensors[0].ndim + 1)
+        dim = one_dim(dim, tensors[0].ndim + 1)
         for position, array in enumerate(tensors):
             if array.shape != tensors[0].shape:
                 raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 and "

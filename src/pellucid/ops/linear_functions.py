@@ -14,18 +14,9 @@ from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import for_each
-from pellucid.ops.checks import scalar_name
+from pellucid.ops.checks import scalar_name, written_to
 from pellucid.ops.dims import one_dim
-from pellucid.ops.linear_solving import (
-    LinAlgError,
-    adjoint_of,
-    check_matrix,
-    check_square,
-    failures,
-    inv,
-    solve,
-    written_to,
-)
+from pellucid.ops.linear_solving import LinAlgError, adjoint_of, check_matrix, check_square, failures, inv, solve
 from pellucid.ops.linear_spectra import eigvalsh, svdvals
 
 __all__ = ["cond", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "norm", "pinv", "tensorinv", "tensorsolve", "vander"]

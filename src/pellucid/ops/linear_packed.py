@@ -14,9 +14,9 @@ from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor
 from pellucid.ops.batch_places import in_front
-from pellucid.ops.checks import every_value, same_dtype, scalar_name
+from pellucid.ops.checks import every_value, same_dtype, scalar_name, written_to
 from pellucid.ops.linear_factors import lu_factor_ex
-from pellucid.ops.linear_solving import LinAlgError, adjoint_of, check_square, written_to
+from pellucid.ops.linear_solving import LinAlgError, adjoint_of, check_square
 
 __all__ = ["geqrf", "lu", "ormqr"]
 

@@ -13,7 +13,7 @@ from pellucid.autograd.operator import PUBLIC, Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.batches import side_by_side
-from pellucid.ops.checks import scalar_name
+from pellucid.ops.checks import scalar_name, written_to
 
 __all__ = [
     "LinAlgError", "adjoint_of", "check_square", "cholesky", "det", "inv", "logdet", "slogdet", "solve", "solve_triangular",
@@ -50,11 +50,6 @@ def check_square(function: str, name: str, array: np.ndarray) -> None:
         raise RuntimeError(f"{function}: {name} must be batches of square matrices, but they are {array.shape[-2]} by "
                            f"{array.shape[-1]} matrices")
     check_matrix(function, name, array)
-
-
-def written_to(made: Tensor, out):
-    """The result, or `out` holding it."""
-    return made if out is None else out.resize_(made.shape).copy_(made)
 
 
 # --- inverse and equations ------------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ import numpy as np
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.tensor import Tensor, dim_error, storage_of
 from pellucid.ops.batch_places import copied_beside
-from pellucid.ops.geometry import canonical_dim, sizes_of, strides_of
+from pellucid.ops.dims import one_dim
+from pellucid.ops.geometry import sizes_of, strides_of
 from pellucid.ops.subscripts import FULL, to_end
 from pellucid.ops.views import own_geometry
 
@@ -33,7 +34,7 @@ class select:
     def canonical(input, dim: int, index: int):
         if not input.ndim:
             raise IndexError("select() cannot be applied to a 0-dim tensor.")
-        dim, index = canonical_dim(dim, input.ndim), int(index)
+        dim, index = one_dim(dim, input.ndim), int(index)
         size = input.shape[dim]
         if not -size <= index < size:
             raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
@@ -59,7 +60,7 @@ class narrow_:
             raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
         if length < 0:
             raise RuntimeError(f"narrow(): length must be non-negative, got {length}.")
-        dim = canonical_dim(dim, input.ndim)
+        dim = one_dim(dim, input.ndim)
         size = input.shape[dim]
         if not -size <= start <= size:
             raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
@@ -114,7 +115,7 @@ def diagonal_view(array: np.ndarray, offset: int, dim1: int, dim2: int) -> np.nd
 
 def canonical_diagonal(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
     """The two dimensions of a diagonal; RuntimeError if they are the same."""
-    first, second = canonical_dim(dim1, ndim), canonical_dim(dim2, ndim)
+    first, second = one_dim(dim1, ndim), one_dim(dim2, ndim)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     return first, second
@@ -166,7 +167,7 @@ class unfold:
     """
 
     def canonical(input, dimension: int, size: int, step: int):
-        dimension = canonical_dim(dimension, input.ndim)
+        dimension = one_dim(dimension, input.ndim)
         have = input.shape[dimension] if input.ndim else 1
         if size < 0:
             raise RuntimeError(f"size is {size} but must be >= 0")
@@ -313,7 +314,7 @@ def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
     """The tensor with `src` in the place of a range of slices."""
-    dim = canonical_dim(dim, input._array.ndim)
+    dim = one_dim(dim, input._array.ndim)
     return _written(input, src, lambda t: t[(*(FULL,) * dim, slice(start, end, step))])
 
 

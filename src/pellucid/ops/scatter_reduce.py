@@ -9,7 +9,7 @@ from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.core.dtype import dtype_of
 from pellucid.core.errors import type_name
 from pellucid.core.tensor import Tensor
-from pellucid.ops.geometry import canonical_dim
+from pellucid.ops.dims import one_dim
 from pellucid.ops.scatter import check_index, check_shapes, corner, in_rows, places_of
 
 __all__ = ["index_reduce", "scatter_reduce"]
@@ -59,7 +59,7 @@ class _ScatterReduce:
     def canonical(input, dim: int, index, src, reduce: str, include_self: bool = True):
         if reduce not in UFUNCS:
             raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-        dim = canonical_dim(dim, input.ndim)
+        dim = one_dim(dim, input.ndim)
         check_shapes("scatter", input, dim, index, src)
         if index.size:
             check_index("scatter", index, input.shape[dim] if input.ndim else 1, dim)
@@ -212,7 +212,7 @@ def _as_scatter(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: 
     if values.dtype != input._array.dtype:
         ours, theirs = type_name(input._array.dtype), type_name(values.dtype)
         raise RuntimeError(f"index_reduce_(): self ({ours}) and source ({theirs}) must have the same scalar type")
-    dim = canonical_dim(dim, input._array.ndim)
+    dim = one_dim(dim, input._array.ndim)
     have = values.shape[dim] if values.ndim else 1
     if have != array.size:
         raise RuntimeError(f"index_reduce_(): Number of indices ({array.size}) should be equal to source.size(dim): ({have}), for "

@@ -9,7 +9,7 @@ import numpy as np
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.errors import type_name
 from pellucid.core.tensor import Tensor, dim_error
-from pellucid.ops.geometry import canonical_dim
+from pellucid.ops.dims import one_dim
 from pellucid.ops.indexing import take_basic
 from pellucid.ops.subscripts import FULL
 
@@ -77,7 +77,7 @@ def _dimension(input: Tensor, dim: int, name: str) -> tuple[int, int]:
     array = input._array
     if not array.ndim:
         raise RuntimeError(f"{name} expects at least a 1-dimensional tensor, but got a 0-d one")
-    dim = canonical_dim(dim, array.ndim)
+    dim = one_dim(dim, array.ndim)
     return dim, array.shape[dim]
 
 
@@ -105,50 +105,37 @@ def split(tensor: Tensor, split_size_or_sections=None, dim: int = 0, *, split_si
 
 
 @composite(method=True)
-def split_with_sizes(input: Tensor, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of given lengths along one dimension. Views; RuntimeError for lengths that do not add up."""
-    dim, size = _dimension(input, dim, "split_with_sizes")
-    return _split_with_sizes(input, _ranges(_sizes(split_sizes, size, dim), dim))
-
-
-def _chunk_size(size: int, chunks: int) -> int:
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    return (size + chunks - 1) // chunks
-
-
-@composite(method=True)
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces of equal length along one dimension (the last may be shorter). Views."""
-    dim, size = _dimension(input, dim, "chunk")
-    length = _chunk_size(size, chunks)
-    if not size:
-        return _split_with_sizes(input, _ranges((0,) * chunks, dim))
-    return _split(input, _ranges(_even(size, length), dim))
-
-
-@composite(method=True)
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split` into copies, each of which may be written to."""
     dim, size = _dimension(tensor, dim, "unsafe_split")
     return _unsafe_split(tensor, _ranges(_even(size, split_size), dim))
 
 
-@composite(method=True)
-def unsafe_split_with_sizes(input: Tensor, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split_with_sizes` into copies, each of which may be written to."""
-    dim, size = _dimension(input, dim, "unsafe_split_with_sizes")
-    return _unsafe_sizes(input, _ranges(_sizes(split_sizes, size, dim), dim))
+def _pair(prefix: str, evenly, by_sizes, what: str):
+    """`split_with_sizes` and `chunk`, into views or into copies."""
+
+    def with_sizes(input: Tensor, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
+        dim, size = _dimension(input, dim, f"{prefix}split_with_sizes")
+        return by_sizes(input, _ranges(_sizes(split_sizes, size, dim), dim))
+
+    def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+        dim, size = _dimension(input, dim, f"{prefix}chunk")
+        if chunks <= 0:
+            raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+        if not size:
+            return by_sizes(input, _ranges((0,) * chunks, dim))
+        return evenly(input, _ranges(_even(size, -(-size // chunks)), dim))
+
+    with_sizes.__name__, chunk.__name__ = f"{prefix}split_with_sizes", f"{prefix}chunk"
+    with_sizes.__doc__ = f"Pieces of given lengths along one dimension. {what}; RuntimeError for lengths that do not add up."
+    chunk.__doc__ = f"At most `chunks` pieces of equal length along one dimension (the last may be shorter). {what}."
+    return composite(method=True)(with_sizes), composite(method=True)(chunk)
 
 
-@composite(method=True)
-def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`chunk` into copies, each of which may be written to."""
-    dim, size = _dimension(input, dim, "unsafe_chunk")
-    length = _chunk_size(size, chunks)
-    if not size:
-        return _unsafe_sizes(input, _ranges((0,) * chunks, dim))
-    return _unsafe_split(input, _ranges(_even(size, length), dim))
+split_with_sizes, chunk = _pair("", _split, _split_with_sizes, "Views")
+unsafe_split_with_sizes, unsafe_chunk = _pair(
+    "unsafe_", _unsafe_split, _unsafe_sizes, "Copies, each of which may be written to"
+)
 
 
 @composite(method=True)
@@ -157,7 +144,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     array = input._array
     if not array.ndim:
         raise IndexError(dim_error(dim, 0))
-    dim = canonical_dim(dim, array.ndim)
+    dim = one_dim(dim, array.ndim)
     if not array.shape[dim]:
         return ()
     return _unbind(input, tuple([(*(FULL,) * dim, k, ...) for k in range(array.shape[dim])]))

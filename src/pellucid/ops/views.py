@@ -15,7 +15,8 @@ from pellucid.autograd.operator import OPERATORS, Array, composite, operator
 from pellucid.autograd.views import check_inplace, written
 from pellucid.core.dtype import dtype as dtype_class
 from pellucid.core.tensor import Tensor
-from pellucid.ops.geometry import canonical_dim, canonical_dims, dims_of, infer_size, sizes_of
+from pellucid.ops.dims import one_dim
+from pellucid.ops.geometry import canonical_dims, dims_of, infer_size, sizes_of
 
 __all__ = [
     "adjoint",
@@ -23,7 +24,6 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
-    "canonical_dim",
     "flatten",
     "movedim",
     "own_geometry",
@@ -188,7 +188,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     Returns the tensor itself where nothing changes. RuntimeError if start_dim lies behind end_dim.
     """
     shape = input._array.shape
-    first, last = canonical_dim(start_dim, len(shape)), canonical_dim(end_dim, len(shape))
+    first, last = one_dim(start_dim, len(shape)), one_dim(end_dim, len(shape))
     if not shape:
         return reshape(input, (1,))
     if first > last:
@@ -204,7 +204,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 def unflatten(input: Tensor, dim: int, sizes) -> Tensor:
     """One dimension as several, of which one size may be -1. A view; RuntimeError if the product does not fit."""
     shape = input._array.shape
-    dim, sizes = canonical_dim(dim, len(shape)), tuple(sizes)
+    dim, sizes = one_dim(dim, len(shape)), tuple(sizes)
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     known = math.prod([s for s in sizes if s != -1])
@@ -234,7 +234,7 @@ class _Squeezing:
     def canonical(input, dim=None):
         if dim is None:
             return tuple([d for d, s in enumerate(input.shape) if s == 1])
-        dims = (canonical_dim(dim, input.ndim),) if dim.__class__ is int else canonical_dims(dim, input.ndim)
+        dims = (one_dim(dim, input.ndim),) if dim.__class__ is int else canonical_dims(dim, input.ndim)
         return tuple([d for d in dims if input.ndim and input.shape[d] == 1])
 
     def forward(xp, input: Array, dim=None):
@@ -274,7 +274,7 @@ class unsqueeze:
     """
 
     def canonical(input, dim: int):
-        return canonical_dim(dim, input.ndim + 1)
+        return one_dim(dim, input.ndim + 1)
 
     def forward(xp, input: Array, dim: int):
         return input[(*(slice(None),) * dim, None, ...)]
@@ -322,7 +322,7 @@ class transpose:
     """
 
     def canonical(input, dim0: int, dim1: int):
-        return canonical_dim(dim0, input.ndim), canonical_dim(dim1, input.ndim)
+        return one_dim(dim0, input.ndim), one_dim(dim1, input.ndim)
 
     def forward(xp, input: Array, dim0: int, dim1: int):
         return input.swapaxes(dim0, dim1) if input.ndim else input[...]
@@ -376,7 +376,7 @@ class permute_:
                 "permute(): number of dimensions in the tensor input does not match the length of the desired ordering of "
                 f"dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
             )
-        found = tuple([d if 0 <= d < input.ndim else canonical_dim(d, input.ndim) for d in dims])
+        found = tuple([d if 0 <= d < input.ndim else one_dim(d, input.ndim) for d in dims])
         if len(set(found)) != len(found):
             raise RuntimeError(f"permute(): duplicate dims are not allowed. Got {list(dims)}")
         return found
@@ -421,7 +421,7 @@ def movedim(input: Tensor, source, destination) -> Tensor:
             f"({list(sources)} dims) should contain the same number of dims as destination ({list(destinations)} dims)"
         )
     for what, dims in (("source", sources), ("destination", destinations)):
-        found = [canonical_dim(d, ndim) for d in dims]
+        found = [one_dim(d, ndim) for d in dims]
         if len(set(found)) != len(found):
             raise RuntimeError(f"movedim: repeated dim in `{what}` ({list(dims)})")
     sources, destinations = canonical_dims(sources, ndim), canonical_dims(destinations, ndim)
