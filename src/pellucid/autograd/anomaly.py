@@ -1,27 +1,43 @@
-"""Anomaly mode: a backward that fails or makes a NaN stops at once and names the operation and its line in the forward.
+"""Anomaly mode: the operation that makes a NaN stops the program at once, in the forward and in the backward.
 
-While it is on, `_watch` stands around every node that runs. It warns about the node that failed, and notes for each
-node that a backward recorded (for a second derivative) which node it was made by, so that a failure in a derivative of
-a derivative leads back to the line that the user wrote.
+While it is on, a `Watch` stands around every operator and every node that runs. A NaN that was not in the operands raises
+with line, shapes, ranges and counts. An Inf is often meant (a mask of -inf) and raises nothing; where the first one was
+made is remembered and told with a NaN, or with an infinite gradient. The watch warns about a node that failed, and notes
+for each node that a backward recorded (for a second derivative) which node it was made by, so that a failure in a
+derivative of a derivative leads back to the line that the user wrote.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-
-import numpy as np
+import weakref
 
 from pellucid.autograd.around import Work
+from pellucid.autograd.engine import current_task
 from pellucid.autograd.node import AccumulateGrad, Node, next_sequence
+from pellucid.autograd.nonfinite import (
+    array_of,
+    described,
+    has_inf,
+    has_nan,
+    made_in_backward,
+    made_in_forward,
+    operands_of,
+    saved_arrays,
+    where_text,
+)
+from pellucid.core.callers import warn_caller
 from pellucid.core.modes import modes
+from pellucid.core.names import names_here
+from pellucid.core.sites import Site
 from pellucid.core.tensor import Tensor
 
 __all__ = [
-    "check_backward",
     "detect_anomaly",
     "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",
+    "report_roots",
     "set_detect_anomaly",
 ]
 
@@ -38,8 +54,11 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 def _switch(anomaly: bool | str) -> None:
     modes.anomaly = anomaly
-    others = tuple(around for around in modes.around if around is not _watch)
-    modes.around = (*others, _watch) if anomaly else others
+    watches = [around for around in modes.around if isinstance(around, Watch)]
+    if anomaly and not watches:
+        modes.around = (*modes.around, Watch())
+    elif not anomaly:
+        modes.around = tuple(around for around in modes.around if around not in watches)
     modes.update()
 
 
@@ -48,7 +67,7 @@ class set_detect_anomaly:
 
     Args:
         mode: on or off.
-        check_nan: whether NaN gradients raise; without it only lines are named.
+        check_nan: whether what makes a NaN raises; without it only failures are explained.
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):
@@ -63,9 +82,13 @@ class set_detect_anomaly:
 
 
 class detect_anomaly(set_detect_anomaly):
-    """A block in which a backward that makes a NaN raises RuntimeError naming the operation and its forward line.
+    """A block in which what makes a NaN raises RuntimeError: an operation in the forward, or its derivative in backward.
 
-    It also warns which operation failed where a backward fails in another way.
+    The error names the operation and its line, what it was given and what it made. It also warns which operation failed
+    where a backward fails in another way, and of infinite gradients and results.
+
+    Args:
+        check_nan: whether to look for NaN and Inf; without it only failures are explained.
     """
 
     def __init__(self, check_nan: bool = True):
@@ -81,42 +104,108 @@ class detect_anomaly(set_detect_anomaly):
         _switch("nan" if self.check_nan else True)
 
 
-# --- NaN -------------------------------------------------------------------------------------------------------------
+# --- NaN and Inf ------------------------------------------------------------------------------------------------------
 
 
-def _has_nan(value) -> bool:
-    array = value._array if isinstance(value, Tensor) else value
-    return array is not None and array.dtype.kind in "fcV" and bool(np.isnan(array).any())
+class Watch:
+    """What stands around operations while the mode is on. It remembers, in words, where the first Inf was made."""
 
+    def __init__(self):
+        self.origin = ""  # of the forward
+        self.origins: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # of each backward
 
-def check_backward(node, grad, outputs) -> None:
-    """Raise if one of the gradients that a node made holds a NaN."""
-    if modes.anomaly != "nan":
-        return
-    for index, output in enumerate(outputs):
-        if output is not None and _has_nan(output):
+    def __call__(self, work: Work, subject, arguments: tuple, call):
+        if work is Work.NODE:
+            return self._node(subject, arguments[0], call)
+        if modes.anomaly != "nan":
+            return call()
+        if work is Work.LEAF:
+            self._leaf(arguments[0])
+        elif current_task() is None and work in (Work.OPERATOR, Work.IN_PLACE):
+            return self._operator(subject, arguments, call, work is Work.IN_PLACE)
+        return call()
+
+    def _operator(self, op, values: tuple, call, in_place: bool):
+        """Let an operator run, and stop if it makes a NaN of operands that have none."""
+        pairs = operands_of(op, values)
+        if not op.differentiable or any(has_nan(value) for _, value in pairs):
+            return call()
+        if in_place:
+            pairs = [(name, value._snapshot() if value is values[0] else value) for name, value in pairs]
+        made = call()
+        results = [made] if isinstance(made, Tensor) else list(made)
+        site = Site.here()
+        for number, result in enumerate(results):
+            if has_nan(result):
+                names = names_here(sys._getframe(1))
+                origin = self.origin if any(has_inf(value) for _, value in pairs) else ""
+                raise RuntimeError(made_in_forward(op.name, number, result._array, pairs, site, names, origin))
+            if not self.origin and has_inf(result) and not any(has_inf(value) for _, value in pairs):
+                self.origin = _origin("forward", op.name, site, result._array, pairs)
+        return made
+
+    def _node(self, node: Node, grad, call):
+        """Let a node run: explain its failure, tell the nodes that it records whose work they are, look at the result."""
+        start = next_sequence()
+        looks = modes.anomaly == "nan"
+        grads = [g for g in (grad if node.multi and grad is not None else (grad,)) if g is not None]
+        saved = saved_arrays(node) if looks else []
+        try:
+            outputs = call()
+        except Exception:
             _explain(node)
-            raise RuntimeError(
-                f"Function '{node.name()}' returned nan values in its {index}th output: the operation ran at "
-                f"{node.site}"
+            raise
+        _adopt(node, outputs, start)
+        if looks:
+            self._look(node, grads, saved, outputs)
+        return outputs
+
+    def _look(self, node: Node, grads: list, saved: list, outputs) -> None:
+        """Raise if one of the gradients that a node made holds a NaN; note the first that holds an Inf."""
+        task = current_task()
+        for number, output in enumerate(outputs):
+            array = None if output is None else array_of(output)
+            if array is None:
+                continue
+            if has_nan(array):
+                _explain(node)
+                infinite = any(has_inf(grad) for grad in grads)
+                origin = self.origins.get(task, "") if infinite else self.origin
+                origin = origin if infinite or any(has_inf(value) for _, value in saved) else ""
+                choice = where_text(node, () if task is None else task.reached, grads, array)
+                raise RuntimeError(made_in_backward(node, number, array, grads, saved, origin, choice))
+            if has_inf(array) and task not in self.origins and not any(has_inf(grad) for grad in grads):
+                given = [("gradient in", grad) for grad in grads] + [(f"saved {name}", value) for name, value in saved]
+                self.origins[task] = _origin("backward", node.name(), node.site, array, given)
+
+    def _leaf(self, grad) -> None:
+        """Warn of a gradient that arrives at a leaf with an Inf: it is no NaN, and raises nothing."""
+        task = current_task()
+        if task is not None and has_inf(grad) and self.origins.get(task):
+            _warn(f"A gradient is infinite. {self.origins[task]}")
+            self.origins[task] = ""
+
+
+def _origin(phase: str, name: str, site: Site | None, result, pairs: list) -> str:
+    """Where the first Inf of a forward or backward was made, and of what."""
+    given = "; ".join(f"{name} {described(array)}" for name, value in pairs if (array := array_of(value)) is not None)
+    where = f" at {site}" if site else ""
+    return f"The first inf of the {phase} was made by {name}{where}: {described(result)}, of {given or 'nothing'}."
+
+
+def report_roots(roots) -> None:
+    """Warn of results that a backward begins from although they are no finite numbers."""
+    for root in roots:
+        if isinstance(root, Tensor) and (has_nan(root) or has_inf(root)):
+            node = None if root._edge is None else root._edge[0]
+            made = "" if node is None else f", made by {node.name()}" + (f" at {node.site}" if node.site else "")
+            warn_caller(
+                f"backward() starts from a result that is not finite: {described(root._array)}{made}. Its gradients may be finite "
+                "all the same. Run the forward in detect_anomaly() too, and it stops at the operation that makes the first nan."
             )
 
 
 # --- failures --------------------------------------------------------------------------------------------------------
-
-
-def _watch(work: Work, subject, arguments: tuple, call):
-    """Stand around a node: explain its failure, and tell the nodes that it records whose work they are."""
-    if work is not Work.NODE:
-        return call()
-    start = next_sequence()
-    try:
-        outputs = call()
-    except Exception:
-        _explain(subject)
-        raise
-    _adopt(subject, outputs, start)
-    return outputs
 
 
 def _adopt(parent: Node, outputs, start: int) -> None:
@@ -150,6 +239,6 @@ def _explain(node: Node) -> None:
 def _warn(text: str) -> None:
     """Warn; where warnings are errors, print: the failure itself must surface."""
     try:
-        warnings.warn(text, stacklevel=2)
+        warn_caller(text)
     except UserWarning:
         print(text, file=sys.stderr)

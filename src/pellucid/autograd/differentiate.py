@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from typing import Any, NamedTuple
 
@@ -12,8 +13,11 @@ from pellucid.autograd.batching import vmap_over
 from pellucid.autograd.engine import run
 from pellucid.autograd.node import AccumulateGrad, Node, edge_of, edge_to, leaf_edge
 from pellucid.autograd.views import refresh
+from pellucid.core.callers import warn_caller
 from pellucid.core.dtype import dtype_of
 from pellucid.core.modes import modes
+from pellucid.core.records import CONSTANT, Cut
+from pellucid.core.sites import Site, caller
 from pellucid.core.size import Size
 from pellucid.core.tensor import Tensor, without_history, wrap
 
@@ -135,8 +139,10 @@ def backward_one(root: Tensor, retain_graph: bool) -> None:
     """Hot path of `Tensor.backward()`: one real one-element root, nothing else asked for."""
     if root._view is not None:
         refresh(root)
+    if root._edge is None:
+        _warn_of_made_leaf(root)
     array = root._array
-    if array.size != 1 or not root._requires_grad or array.dtype.kind == "c" or modes.transforms:
+    if array.size != 1 or not root._requires_grad or array.dtype.kind == "c" or modes.apart:
         backward(root, retain_graph=retain_graph)
     else:
         run((root._edge or leaf_edge(root),), (_one(array),), keep_graph=retain_graph, create_graph=False, above=3, plain=True)
@@ -146,19 +152,40 @@ def _check_roots(roots) -> None:
     for index, root in enumerate(roots):
         if isinstance(root, Tensor) and not root.requires_grad:
             raise RuntimeError(
-                f"element {index} of tensors does not require grad and does not have a grad_fn" + _why_not(root)
+                f"element {index} of tensors does not require grad and does not have a grad_fn\n{_why(root)}"
             )
+        if isinstance(root, Tensor) and root._edge is None:
+            _warn_of_made_leaf(root)
 
 
-def _why_not(root: Tensor) -> str:
-    """Where the gradient path of a tensor without one ended, as far as it is known."""
-    from pellucid.core.sites import Site
+def _look_at_roots(roots) -> None:
+    """In anomaly mode, warn of roots that are not finite."""
+    if modes.anomaly == "nan":
+        from pellucid.autograd.anomaly import report_roots
 
-    cut = None if root._rare is None else root._rare.cut
-    if cut is None:
-        return ": nothing it was computed from requires grad. Set requires_grad_() on the tensors to differentiate."
-    site = Site.of(cut.code, cut.lasti)
-    return f": its gradient path was cut by {cut.reason}" + (f" at {site}" if site else "") + "."
+        report_roots(roots)
+
+
+def _why(tensor: Tensor, root: Any = None) -> str:
+    """What `why` says of a tensor, to the program that has called."""
+    from pellucid.autograd.why import explained
+
+    return str(explained(tensor, sys._getframe(2), root if isinstance(root, Tensor) else None))
+
+
+def _warn_of_made_leaf(root: Tensor) -> None:
+    """Warn of a backward from a computed tensor that was made a leaf, by setting requires_grad, after its path was cut."""
+    rare = root._rare
+    if rare is None or rare.cut is None or not root.requires_grad:
+        return
+    site = Site.of(rare.cut.code, rare.cut.lasti)
+    made = Site.of(*rare.made) if rare.made is not None else None
+    warn_caller(
+        "backward() starts from a tensor that was computed, but whose gradient path was cut by "
+        f"{rare.cut.reason}{f' at {site}' if site else ''}. Setting requires_grad = True on it"
+        f"{f' at {made}' if made else ''} has made it a leaf, with nothing before it: no gradient goes further, and nothing "
+        "will be trained. Take the setting out, and do without the cut."
+    )
 
 
 def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -187,6 +214,7 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
     )
     gradients = _root_gradients(roots, grads, create_graph or bool(modes.transforms))
     _check_roots(roots)
+    _look_at_roots(roots)
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
@@ -206,7 +234,9 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
     wanted = _sequence(inputs)
     for index, tensor in enumerate(wanted):
         if isinstance(tensor, Tensor) and not tensor.requires_grad:
-            raise RuntimeError(f"One of the differentiated Tensors does not require grad (inputs[{index}])")
+            raise RuntimeError(
+                f"One of the differentiated Tensors does not require grad (inputs[{index}]).\n{_why(tensor)}"
+            )
     targets = [_edge(t) for t in wanted]
     for tensor in wanted:
         if isinstance(tensor, Tensor):
@@ -253,31 +283,34 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     for index, tensor in enumerate(wanted):
         if isinstance(tensor, Tensor) and not tensor.requires_grad:
             raise RuntimeError(
-                f"One of the differentiated Tensors does not require grad (inputs[{index}]). Set requires_grad_() on "
-                "it before it is used."
+                f"One of the differentiated Tensors does not require grad (inputs[{index}]).\n{_why(tensor)}"
             )
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
         return _batched(roots, wanted, grads, keep, create_graph, unused_allowed, materialize_grads)
     gradients = _root_gradients(roots, grads, create_graph or bool(modes.transforms))
     _check_roots(roots)
+    _look_at_roots(roots)
     captured = run([_edge(r) for r in roots], gradients, keep_graph=keep, create_graph=create_graph,
                    targets=[_edge(t) for t in wanted], accumulate=False)  # fmt: skip
     return tuple(
-        _result(tensor, g, index, create_graph, unused_allowed, materialize_grads)
+        _result(tensor, g, index, roots, create_graph, unused_allowed, materialize_grads)
         for index, (tensor, g) in enumerate(zip(wanted, captured, strict=True))
     )
 
 
-def _result(tensor, g, index: int, create_graph: bool, unused_allowed: bool, materialize: bool):
+def _result(tensor, g, index: int, roots, create_graph: bool, unused_allowed: bool, materialize: bool):
     if g is None:
         if not unused_allowed:
             raise RuntimeError(
                 f"One of the differentiated Tensors appears to not have been used in the graph (inputs[{index}]). "
                 "Set allow_unused=True if this is the desired behavior."
+                + (f"\n{_why(tensor, roots[0])}" if isinstance(tensor, Tensor) else "")
             )
         return wrap(np.zeros_like(tensor._array), create_graph) if materialize else None
     if create_graph:
+        if not g._requires_grad and g._rare is None:
+            g.rare.cut = Cut(CONSTANT, *caller(sys._getframe(1)))
         return g
     if isinstance(g, Tensor):  # inside a transform
         return without_history(g)

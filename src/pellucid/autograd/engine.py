@@ -395,11 +395,7 @@ def _run_watched(task, node, grad, edges):
 
 
 def _after(task, node, grad, outputs):
-    """Anomaly check and post-hooks: everything that comes after a node's own formula."""
-    if modes.anomaly:
-        from pellucid.autograd.anomaly import check_backward
-
-        check_backward(node, grad, outputs)
+    """Post-hooks: what comes after a node's own formula."""
     if node.extra is not None and node.extra.post_hooks:
         outputs = run_post_hooks(task, node, grad if node.multi else (grad,), outputs)
     return outputs

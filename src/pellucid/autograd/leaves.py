@@ -110,14 +110,23 @@ def _get_grad(self: Tensor):
         warnings.warn(
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
             "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
-            "Tensor, use .retain_grad() on the non-leaf Tensor before backward. This tensor was made by "
-            f"{self._edge[0].name()}"
-            + (f" at {self._edge[0].site}" if self._edge[0].site else "")
-            + ". If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead.",
+            "Tensor, use .retain_grad() on the non-leaf Tensor before backward. If you access the non-leaf Tensor by "
+            f"mistake, make sure you access the leaf Tensor instead.\n{_explained(self, sys._getframe(1))}",
             UserWarning,
             stacklevel=2,
         )
     return self._grad
+
+
+def _explained(self: Tensor, frame, root: Tensor | None = None):
+    from pellucid.autograd.why import explained  # not needed by programs that ask nothing
+
+    return explained(self, frame, root)
+
+
+def why(self: Tensor, root: Tensor | None = None):
+    """Why `.grad` is None, or what is in it, in words: see `pellucid.graph.why`."""
+    return _explained(self, sys._getframe(1), root)
 
 
 def _set_grad(self: Tensor, value: Tensor | None) -> None:
@@ -387,5 +396,6 @@ for _method in (
     _view_func,
     is_inference,
     backward,
+    why,
 ):
     setattr(Tensor, _method.__name__, _method)

@@ -16,6 +16,7 @@ from typing import Any
 from pellucid.autograd.node import AccumulateGrad, Freed, Node
 from pellucid.core.modes import modes
 from pellucid.core.names import Names, names_here
+from pellucid.core.records import CONSTANT
 from pellucid.core.sites import Site, outside
 from pellucid.core.tensor import Tensor
 
@@ -141,6 +142,16 @@ CASTS = {"to_dtype", "to", "int", "long", "short", "char", "byte", "bool"}
 
 def _cut(cut: Any, name: str, subject: str) -> Why:
     site = _site(cut.code, cut.lasti)
+    if cut.reason is CONSTANT:
+        where = f" at {site}" if site else ""
+        return Why(
+            name,
+            Cause.CUT,
+            f"{subject} does not require grad: it is made of a derivative, taken{where}, that is constant in all that requires "
+            "grad. Its own derivative is 0.",
+            "Count it as 0: nothing is to be differentiated.",
+            site,
+        )
     advice = ADVICE.get(cut.reason)
     if advice is None:
         advice = (
@@ -160,7 +171,7 @@ def _not_a_leaf(tensor: Tensor, names: Names, name: str, subject: str) -> Why:
     reason += " Gradients are kept in leaves only."
     if found:
         shown = ", ".join(found[:MOST_LEAVES]) + (f" and {len(found) - MOST_LEAVES} more" if len(found) > MOST_LEAVES else "")
-        reason += f" It was computed from the lea{'f' if len(found) == 1 else 'ves'} {shown}."
+        reason += f" It was computed from the {'leaf' if len(found) == 1 else 'leaves'} {shown}."
     read = " or ".join(f"{leaf}.grad" for leaf in leaves[:MOST_LEAVES])
     keep = f"call {called}.retain_grad() before backward"
     if read:
@@ -186,6 +197,8 @@ def _waiting(tensor: Tensor, names: Names, name: str, subject: str, root: Tensor
         return Why(name, Cause.RESET, f"{reason}; no backward has reached it since.", "Read it before that.", site)
     nodes = graph.leading_to(tensor)
     leading = [t for t in results if t._edge is not None and (t._edge[0] in nodes or _is_at(t._edge, tensor))]
+    if not leading and tensor._rare.retain and tensor._counter is not None and tensor._counter.writes:
+        return _passed_by(tensor, name, subject)
     if not leading:
         return _not_reached(tensor, names, name, subject, root, graph)
     last = max(leading, key=lambda t: t._edge[0].sequence)
@@ -225,10 +238,25 @@ def _lost_retain(tensor: Tensor, graph: Behind, name: str, subject: str) -> Why 
     return None
 
 
+def _passed_by(tensor: Tensor, name: str, subject: str) -> Why:
+    """A view whose base was written to: views of the base are then taken anew from it, past this one."""
+    write = tensor._counter.writes_after(-1)[-1]
+    site = _site(write.code, write.lasti)
+    return Why(
+        name,
+        Cause.RETAIN_LOST,
+        f"{subject} shares its memory with what was changed in place{f' at {site}' if site else ''}: what was taken from it "
+        "before was then taken anew from the base of both, past this tensor, so that no gradient comes by here.",
+        "Call retain_grad() on the base, or take the views after the change.",
+        site,
+    )
+
+
 def _not_reached(tensor: Tensor, names: Names, name: str, subject: str, root: Tensor | None, graph: Behind) -> Why:
     """No graph leads to the tensor: the place where it was cut, if the graph tells."""
     if root is not None:
-        what = f"`{names.of_tensor(root) or 'the root'}` was not computed from it"
+        called = names.of_tensor(root)
+        what = f"{f'`{called}`' if called else 'the result asked about'} was not computed from it"
     else:
         what = "no result that a variable of the running functions holds was computed from it"
     cuts = graph.cuts()
@@ -309,7 +337,7 @@ def _leaves_behind(node: Node) -> list[Tensor]:
 
 def _leaf_text(leaf: Tensor, names: Names) -> str:
     name = names.of_tensor(leaf)
-    text = f"`{name}`" if name else f"that no variable holds, of shape {list(leaf._array.shape)}"
+    text = f"`{name}`" if name else f"of shape {list(leaf._array.shape)} that no variable holds"
     made = None if leaf._rare is None or leaf._rare.made is None else _site(*leaf._rare.made)
     return text + (f" (made at {made})" if made else "")
 

@@ -34,6 +34,7 @@ class Modes(threading.local):
     execution_group: Any = None  # backwards that share what checkpoints recompute; see utils/checkpoint
     overriding: tuple = ()  # classes whose __torch_function__ is running
     transforms: tuple = ()  # levels of forward-mode and batching, innermost last
+    apart: Any = False  # whether even the plainest backward must ask for transforms or anomaly mode
 
     def update(self) -> None:
         """Derive the road from the switches."""
@@ -42,6 +43,7 @@ class Modes(threading.local):
             self.road = GENERAL
         else:
             self.road = RECORD if self.grad_enabled else SILENT
+        self.apart = self.transforms or self.anomaly
 
 
 modes = Modes()

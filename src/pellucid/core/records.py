@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, NamedTuple
 
-__all__ = ["Counter", "Cut", "InferenceCounter", "Rare", "Write"]
+__all__ = ["CONSTANT", "Counter", "Cut", "InferenceCounter", "Rare", "Write"]
 
 
 class Write(NamedTuple):
@@ -64,6 +64,9 @@ class InferenceCounter(Counter):
 
     def bump(self, operator: str | None = None, code=None, lasti: int = 0) -> None:
         """Nothing to count."""
+
+
+CONSTANT = "constant"  # the reason of a Cut: a derivative that depends on nothing that requires grad
 
 
 class Cut:

@@ -1,5 +1,6 @@
 """Seeing the computation graph: as plain data, as text and pictures, with what it costs and what it keeps in memory."""
 
+from pellucid.autograd.why import Why, why
 from pellucid.graph.chain import Chain, chain
 from pellucid.graph.cost import cost
 from pellucid.graph.cost_report import Cost
@@ -18,6 +19,7 @@ __all__ = [
     "GraphGrowthWarning",
     "Memory",
     "Summary",
+    "Why",
     "backward_of",
     "chain",
     "cost",
@@ -27,4 +29,5 @@ __all__ = [
     "of",
     "record",
     "summary",
+    "why",
 ]

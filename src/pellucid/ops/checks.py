@@ -1,6 +1,6 @@
 """Checks and texts that several families of operators share: names of dtypes in errors, ranks, equal dtypes, reductions.
 
-They take arrays and raise PyTorch's exceptions; nothing here computes.
+Most take arrays and raise PyTorch's exceptions; no operator lives here.
 """
 
 from __future__ import annotations

@@ -194,19 +194,11 @@ def _check_pairs(x1: Tensor, x2: Tensor, p: float) -> None:
 def cdist(x1, x2, p: float = 2.0, compute_mode: str = MODES[0]):
     """The p-norm distances of every row of x1 to every row of x2.
 
-    Args:
-        x1, x2: [*, P, M] and [*, R, M] of one float dtype; the batch dimensions are broadcast.
-        p: from 0 (how many coordinates differ) to inf (the largest difference).
-        compute_mode: whether Euclidean distances may come from a matrix product, which is faster and less exact:
-            "use_mm_for_euclid_dist_if_necessary" (for more than 25 rows), "use_mm_for_euclid_dist" or
-            "donot_use_mm_for_euclid_dist".
-
-    Returns:
-        [*, P, R]. The gradient at equal points is 0.
-
-    Raises:
-        ValueError: another mode.
-        RuntimeError: shapes or dtypes that do not fit, or a negative p.
+    x1, x2: [*, P, M] and [*, R, M] of one float dtype; batch dimensions are broadcast. p: from 0 (how many coordinates
+    differ) to inf (the largest difference). compute_mode: whether Euclidean distances may come from a matrix product, faster
+    and less exact: "use_mm_for_euclid_dist_if_necessary" (for more than 25 rows), "use_mm_for_euclid_dist" or
+    "donot_use_mm_for_euclid_dist". Returns [*, P, R]. The gradient at equal points is 0.
+    Raises: ValueError for another mode, RuntimeError for shapes or dtypes that do not fit, or a negative p.
     """
     if compute_mode not in MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode: expected one of {', '.join(MODES)}")

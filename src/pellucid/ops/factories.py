@@ -72,15 +72,17 @@ def beside(input: Tensor, make, requires_grad: bool = False, device=None) -> Ten
     Under vmap it stands for each example, as `input` does, and may be written to: `array` is then that of all examples, and
     the sizes `lead` of its first dimensions count them.
     """
+    if not input._wraps:
+        return finished(make(input._array, ()), requires_grad, device)
     wrappers = []
     while input._wraps:
         wrappers.append(input)
         input = input._value
     lead = tuple([w._level.size for w in reversed(wrappers) if w._batched])
-    made = finished(make(input._array, lead), requires_grad and not wrappers, device)
+    made = finished(make(input._array, lead), False, device)
     for w in reversed(wrappers):
         made = batch_of(made, w._level, w._batched)
-    return made.requires_grad_() if requires_grad and wrappers else made
+    return made.requires_grad_() if requires_grad else made
 
 
 def numpy_of(dtype, default: np.dtype | None = None) -> np.dtype:

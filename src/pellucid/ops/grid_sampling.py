@@ -205,19 +205,11 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """Images or volumes sampled at the places of a grid.
 
-    Args:
-        input: [N, C, H, W] or [N, C, D, H, W], float.
-        grid: [N, *P, 2] or [N, *P, 3] of the same dtype: (x, y) or (x, y, z), from -1 at one end to 1 at the other.
-        mode: "bilinear" (for volumes trilinear), "nearest" or, for images, "bicubic".
-        padding_mode: what lies outside: "zeros", the "border", or a "reflection" of the image.
-        align_corners: whether -1 and 1 are the middles of the outer elements, and not their outer edges.
-
-    Returns:
-        [N, C, *P].
-
-    Raises:
-        ValueError: another mode.
-        RuntimeError: shapes or dtypes that do not fit.
+    input: [N, C, H, W] or [N, C, D, H, W], float. grid: [N, *P, 2] or [N, *P, 3] of the same dtype: (x, y) or (x, y, z), from
+    -1 at one end to 1 at the other. mode: "bilinear" (for volumes trilinear), "nearest" or, for images, "bicubic".
+    padding_mode: what lies outside: "zeros", the "border", or a "reflection" of the image. align_corners: whether -1 and 1 are
+    the middles of the outer elements, and not their outer edges. Returns [N, C, *P].
+    Raises: ValueError for another mode, RuntimeError for shapes or dtypes that do not fit.
     """
     if mode not in MODES:
         raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
@@ -261,17 +253,9 @@ def affine_grid_generator(theta, size, align_corners):
 def affine_grid(theta, size, align_corners=None):
     """The grid of places to which affine maps send those of an image: `grid_sample` then moves the image.
 
-    Args:
-        theta: [N, 2, 3] for images, [N, 3, 4] for volumes, float.
-        size: of the image, (N, C, H, W) or (N, C, D, H, W).
-        align_corners: as for `grid_sample`.
-
-    Returns:
-        [N, H, W, 2] or [N, D, H, W, 3].
-
-    Raises:
-        ValueError: integers, matrices that do not fit the size, sizes that are not positive.
-        NotImplementedError: another number of sizes.
+    theta: [N, 2, 3] for images, [N, 3, 4] for volumes, float. size: of the image, (N, C, H, W) or (N, C, D, H, W).
+    align_corners: as for `grid_sample`. Returns [N, H, W, 2] or [N, D, H, W, 3].
+    Raises: ValueError for integers, matrices or sizes that do not fit, NotImplementedError for another number of sizes.
     """
     if align_corners is None:
         _say_default()

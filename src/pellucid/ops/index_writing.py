@@ -34,19 +34,14 @@ class index_put_:
 
     def forward(xp, input: Array, indices: Indices, values: Array, accumulate: bool = False):
         if values.dtype != input.dtype:
-            raise RuntimeError(
-                "Index put requires the source and destination dtypes match, got "
-                f"{type_name(input.dtype)} for the destination and {type_name(values.dtype)} for the source."
-            )
+            raise RuntimeError(f"Index put requires the source and destination dtypes match, got {type_name(input.dtype)} for the "
+                               f"destination and {type_name(values.dtype)} for the source.")
         whole = input.copy()
         _put(whole, indices, values, accumulate)
         return whole
 
-    def vjp_input(F, grad, indices, accumulate):
-        return grad if accumulate else F.index_zero(grad, indices)
-
-    def vjp_values(F, grad, indices, values_shape):
-        return F.sum_to_size(F.index(grad, indices), values_shape)
+    def vjp_input(F, grad, indices, accumulate): return grad if accumulate else F.index_zero(grad, indices)
+    def vjp_values(F, grad, indices, values_shape): return F.sum_to_size(F.index(grad, indices), values_shape)
 
     def batch(F, size_of_batch, batched, input, indices, values, accumulate):
         input = for_each(F, input, "input" in batched, size_of_batch)
@@ -70,15 +65,13 @@ class index_zero:
         whole[key_of(indices)] = 0
         return whole
 
-    def vjp_input(F, grad, indices):
-        return F.index_zero(grad, indices)
+    def vjp_input(F, grad, indices): return F.index_zero(grad, indices)
 
     def batch(F, size_of_batch, batched, input, indices):
         places = BatchOfPlaces(F, size_of_batch, indices, "indices" in batched)
         return F.index_zero(for_each(F, input, "input" in batched, size_of_batch), places.indices)
 
-    def samples(make):
-        yield (make(3, 4), [np.array([2, 0])]), {}
+    def samples(make): yield (make(3, 4), [np.array([2, 0])]), {}
 
 
 def _put(array: np.ndarray, indices, values: np.ndarray, accumulate: bool) -> None:
@@ -91,18 +84,14 @@ def _put(array: np.ndarray, indices, values: np.ndarray, accumulate: bool) -> No
             array[key] = values
     except (IndexError, ValueError):
         target = taken(array, indices).shape  # raises where the indices are at fault
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result "
-            f"of shape {list(target)}"
-        ) from None
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+                           f"shape {list(target)}") from None
 
 
 def _given_indices(input: Tensor, indices, name: str) -> list:
     """Index tensors of `index_put`, masks turned into integers."""
     if isinstance(indices, Tensor) or not isinstance(indices, (tuple, list)):
-        raise TypeError(
-            f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
-        )
+        raise TypeError(f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
     advanced: list = []
     for item in indices:
         tensor = None if item is None else index_array(item)
@@ -151,10 +140,8 @@ def _value(value, tensor: Tensor):
     """What is assigned, as a number or a tensor."""
     if isinstance(value, (Tensor, *NUMBERS)):
         return value
-    raise TypeError(
-        f"can't assign a {type(value).__name__} to a {tensor.type()}: give a number, or convert it with "
-        f"torch.tensor or torch.from_numpy"
-    )
+    raise TypeError(f"can't assign a {type(value).__name__} to a {tensor.type()}: give a number, or convert it with torch.tensor "
+                    "or torch.from_numpy")
 
 
 def _without_leading_ones(array: np.ndarray, ndim: int) -> np.ndarray:

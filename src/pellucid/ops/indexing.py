@@ -46,11 +46,8 @@ class _Basic:
         except IndexError as error:
             raise index_error(error, input, key) from None
 
-    def vjp_input(F, grad, input_shape, key):
-        return F.basic_backward(grad, input_shape, key)
-
-    def described(input_shape, key):
-        return last_step(input_shape, key)
+    def vjp_input(F, grad, input_shape, key): return F.basic_backward(grad, input_shape, key)
+    def described(input_shape, key): return last_step(input_shape, key)
 
     def samples(make):
         yield (make(3, 4), (1, ...)), {}
@@ -74,11 +71,8 @@ class basic_backward:
         whole[key] = input
         return whole
 
-    def vjp_input(F, grad, key):
-        return F.slice(grad, key)
-
-    def samples(make):
-        yield (make(4), (3, 4), (1, ...)), {}
+    def vjp_input(F, grad, key): return F.slice(grad, key)
+    def samples(make): yield (make(4), (3, 4), (1, ...)), {}
 
 
 @operator(module=None, linear=True, batching="shift")
@@ -97,8 +91,7 @@ class assemble:
     def vjp_pieces(F, grad, needs, keys):
         return tuple([F.slice(grad, key) if need else None for need, key in zip(needs, keys, strict=True)])
 
-    def samples(make):
-        yield ([make(4), make(4)], (3, 4), ((0, ...), (2, ...))), {}
+    def samples(make): yield ([make(4), make(4)], (3, 4), ((0, ...), (2, ...))), {}
 
 
 def take_basic(tensor: Tensor, key: tuple) -> Tensor:
@@ -192,8 +185,7 @@ class index_at_backward:
         whole = np.moveaxis(whole, 0, dim) if dim else whole
         return xp.ascontiguousarray(whole).reshape(input_shape)
 
-    def vjp_input(F, grad, index, dim, span):
-        return F.index_at(grad, index, dim, span)
+    def vjp_input(F, grad, index, dim, span): return F.index_at(grad, index, dim, span)
 
     def batch(F, size_of_batch, batched, input, index, input_shape, dim, span):
         if "index" not in batched:
@@ -222,9 +214,7 @@ def taken(array: np.ndarray, indices) -> np.ndarray:
             np.broadcast_shapes(*shapes)
         except ValueError:
             text = ", ".join(map(str, shapes))
-            raise IndexError(
-                f"shape mismatch: indexing tensors could not be broadcast together with shapes {text}"
-            ) from None
+            raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {text}") from None
         for d, i in enumerate(indices):
             if i is not None:
                 raise_outside(i, array.shape[d], d)
@@ -245,11 +235,8 @@ class index:
     indices: for each dimension a tensor of indices, or None for all of it. Returns a copy, with NumPy's shape.
     """
 
-    def forward(xp, input: Array, indices: Indices):
-        return taken(input, indices)
-
-    def vjp_input(F, grad, indices, input_shape):
-        return F.index_backward(grad, indices, input_shape)
+    def forward(xp, input: Array, indices: Indices): return taken(input, indices)
+    def vjp_input(F, grad, indices, input_shape): return F.index_backward(grad, indices, input_shape)
 
     def batch(F, size_of_batch, batched, input, indices):
         places = BatchOfPlaces(F, size_of_batch, indices, "indices" in batched)
@@ -291,8 +278,7 @@ class index_backward:
         order = [*dims, *rest]
         return xp.ascontiguousarray(whole.transpose([order.index(d) for d in range(len(order))]))
 
-    def vjp_input(F, grad, indices):
-        return F.index(grad, indices)
+    def vjp_input(F, grad, indices): return F.index(grad, indices)
 
     def batch(F, size_of_batch, batched, input, indices, input_shape):
         places = BatchOfPlaces(F, size_of_batch, indices, "indices" in batched)

@@ -171,21 +171,15 @@ def interpolate(
 
     Args:
         input: [N, C, *S] with one to three sizes, float or uint8.
-        size: an int or one for each dimension.
-        scale_factor: a number or one for each dimension; sizes are rounded down.
+        size, scale_factor: one of them: a number, or one for each dimension; products with a factor are rounded down.
         mode: "nearest", "nearest-exact" (the element whose middle is nearest), "linear" (3-D), "bilinear" and "bicubic"
             (4-D), "trilinear" (5-D), "area" (means), "lanczos" (4-D, with `antialias`).
         align_corners: whether the middles of the corner elements keep their places, and not their outer edges.
         recompute_scale_factor: whether steps follow from the rounded sizes and not from the factor.
         antialias: whether shrinking averages, with a filter as wide as the step; "bilinear", "bicubic" and "lanczos".
 
-    Returns:
-        [N, C, *size].
-
-    Raises:
-        ValueError: both or neither of size and scale_factor, a wrong number of them, options that the mode has not.
-        NotImplementedError: a mode that is not there, or not for so many dimensions; another dtype.
-        RuntimeError: a size that is not positive.
+    Returns [N, C, *size]. Raises: ValueError for sizes and options that do not fit together, NotImplementedError for a mode that
+    is not there, or not for so many dimensions, or another dtype, RuntimeError for a size that is not positive.
     """
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")

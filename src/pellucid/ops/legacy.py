@@ -19,16 +19,20 @@ NAMES = {
 }  # fmt: skip
 
 
+def _made(kind: dtype, args: tuple) -> Tensor:
+    """A tensor of a type: of the values of a tensor, sequence or array, or uninitialised, of given sizes."""
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return args[0].detach().to(kind, copy=True)
+    if len(args) == 1 and not isinstance(args[0], int):
+        return wrap(np.array(args[0], kind.numpy))
+    return wrap(np.empty(args or (0,), kind.numpy))
+
+
 class _TypedTensor(type):
     """The class of `LongTensor` and its relatives: calling one makes a tensor, `isinstance` asks for the dtype."""
 
     def __call__(cls, *args):
-        kind = NAMES[cls.__name__].numpy
-        if len(args) == 1 and isinstance(args[0], Tensor):
-            return wrap(args[0]._array.astype(kind))
-        if len(args) == 1 and not isinstance(args[0], int):
-            return wrap(np.array(args[0], kind))
-        return wrap(np.empty(args or (0,), kind))
+        return _made(NAMES[cls.__name__], args)
 
     def __instancecheck__(cls, value) -> bool:
         return isinstance(value, Tensor) and value.dtype is NAMES[cls.__name__]
@@ -108,12 +112,7 @@ def set_(self: Tensor, source: Tensor | None = None, *unused) -> Tensor:
 
 def new(self: Tensor, *args, device=None) -> Tensor:
     """A tensor of this tensor's type: uninitialised for sizes, holding the values of a sequence or array."""
-    kind = self._array.dtype
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        return wrap(args[0]._array.astype(kind))
-    if len(args) == 1 and not isinstance(args[0], int):
-        return wrap(np.array(args[0], kind))
-    return wrap(np.empty(args or (0,), kind))
+    return _made(self.dtype, args)
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:

@@ -288,7 +288,8 @@ def _smoothed(scores, target, weight, ignore_index, reduction, smoothing: float,
     smooth = smooth.masked_fill(ignored, 0)
     if reduction == "mean":
         if weight is None:
-            smooth = smooth.sum() / (target != ignore_index).sum()
+            count = ignored.sum() if ignored._wraps else int(ignored._array.sum())
+            smooth = smooth.sum() / (target._array.size - count)
         else:
             chosen = weight[target.masked_fill(ignored, 0)].masked_fill(ignored, 0)
             smooth = smooth.sum() / chosen.sum()

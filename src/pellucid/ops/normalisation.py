@@ -13,7 +13,7 @@ import numpy as np
 from pellucid.autograd.grad_mode import no_grad
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
-from pellucid.core.tensor import Tensor
+from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import differs, for_each
 from pellucid.ops.checks import require_kind, scalar_name
@@ -267,7 +267,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if len(shape) > 2:
         weight, bias = (v if v is None else v.reshape(shape) for v in (weight, bias))
     if not training:
-        return T.normalised_fixed(input, weight, bias, running_mean.reshape(shape), running_var.reshape(shape), eps)
+        mean, var = (v.reshape(shape) if v._wraps else wrap(v._array.reshape(shape)) for v in (running_mean, running_var))
+        return T.normalised_fixed(input, weight, bias, mean, var, eps)
     _check_running(input, running_mean, running_var)
     made, mean, _, var = T.normalised_batch(input, weight, bias, dims, eps)
     if input._array.size:  # an empty batch has no statistics to learn from

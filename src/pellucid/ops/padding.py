@@ -226,17 +226,11 @@ def _repeat(input, padding: tuple, mode: str, value):
 def pad(input, pad, mode="constant", value=None):
     """The input with something put around its last dimensions.
 
-    Args:
-        input: [*S], any dtype.
-        pad: pairs (before, after): of the last dimension, then of the one before it, and so on; negative numbers cut off.
-        mode: "constant" (any number of dimensions), or "reflect" (mirrored, the edge not repeated), "replicate" (the
-            edge), "circular" (the other end) for the last one to three dimensions of [N, C, *] or [C, *].
-        value: the constant; 0 if None.
-
-    Raises:
-        RuntimeError: an odd number of paddings, more pairs than dimensions, paddings too large for the mode, or a value
-            for another mode than "constant".
-        NotImplementedError: another mode, or another number of dimensions in the modes that repeat elements.
+    input: [*S], any dtype. pad: pairs (before, after): of the last dimension, then of the one before it, and so on; negative
+    numbers cut off. mode: "constant" (any number of dimensions; `value`, 0 if None), or "reflect" (mirrored, the edge not
+    repeated), "replicate" (the edge), "circular" (the other end) for the last one to three dimensions of [N, C, *] or [C, *].
+    Raises: RuntimeError for paddings that do not fit the dimensions or the mode, or a value for another mode than "constant";
+    NotImplementedError for another mode, or a number of dimensions that the mode does not take.
     """
     padding = _integers(pad)
     if len(padding) % 2:

@@ -99,10 +99,8 @@ def index_array(item):
         )
         tensor = wrap(array)
     else:
-        raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-            f"(got {type(item).__name__})"
-        )
+        raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+                         f"{type(item).__name__})")
     dtype = tensor._array.dtype
     if dtype == np.uint8:
         warnings.warn(
@@ -206,10 +204,8 @@ def _laid_out(parts: list, array: np.ndarray, used: int) -> tuple[tuple | None, 
 def check_mask(mask: np.ndarray, array: np.ndarray, place: int) -> None:
     for d in range(mask.ndim):
         if mask.shape[d] != array.shape[place + d]:
-            raise IndexError(
-                f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed tensor "
-                f"{list(array.shape)} at index {place + d}"
-            )
+            raise IndexError(f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed "
+                             f"tensor {list(array.shape)} at index {place + d}")
 
 
 def split_masks(advanced: list) -> list:
@@ -235,7 +231,6 @@ def flat_places(mask: Tensor) -> Tensor:
 def _refuse_batch(mask: Tensor) -> None:
     """RuntimeError for a mask that differs between the examples of a vmap: so would the shape of what it selects."""
     if differs(mask):
-        raise RuntimeError(
-            "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with "
-            "a boolean mask: it selects a number of elements for each example. Use where(), or do it outside of vmap."
-        )
+        raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+                           "indexing with a boolean mask: it selects a number of elements for each example. Use where(), or do it "
+                           "outside of vmap.")

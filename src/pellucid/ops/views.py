@@ -76,22 +76,16 @@ class view_:
     Raises: RuntimeError for another number of elements, or for strides that no view can express.
     """
 
-    def canonical(input, size: tuple):
-        return infer_size(size, input.size)
+    def canonical(input, size: tuple): return infer_size(size, input.size)
 
     def forward(xp, input: Array, size: tuple):
         made = _viewable(input, size)
         if made is None:
-            raise RuntimeError(
-                f"{INCOMPATIBLE} (input: {list(input.shape)} with strides {list(input.strides)}, size: {list(size)})"
-            )
+            raise RuntimeError(f"{INCOMPATIBLE} (input: {list(input.shape)} with strides {list(input.strides)}, size: {list(size)})")
         return made
 
-    def vjp_input(F, grad, input_shape):
-        return F.reshape(grad, input_shape)
-
-    def batch(F, size_of_batch, input, size):
-        return F.view(input, (size_of_batch, *size))
+    def vjp_input(F, grad, input_shape): return F.reshape(grad, input_shape)
+    def batch(F, size_of_batch, input, size): return F.view(input, (size_of_batch, *size))
 
     def samples(make):
         yield (make(3, 4), (2, -1)), {}
@@ -105,19 +99,15 @@ class view_dtype:
     def canonical(input, kind):
         wide, narrow = max(kind.itemsize, input.itemsize), min(kind.itemsize, input.itemsize)
         if wide != narrow and (not input.ndim or input.strides[-1] != input.itemsize):
-            raise RuntimeError(
-                f"self.stride(-1) must be 1 to view {input.dtype} as {kind} (different element sizes), on a tensor of at least "
-                f"one dimension, but got shape {list(input.shape)} with strides {list(input.strides)} in bytes"
-            )
+            raise RuntimeError(f"self.stride(-1) must be 1 to view {input.dtype} as {kind} (different element sizes), on a tensor "
+                               f"of at least one dimension, but got shape {list(input.shape)} with strides {list(input.strides)} "
+                               "in bytes")
         if kind.itemsize > input.itemsize and input.shape[-1] % (wide // narrow):
-            raise RuntimeError(
-                f"self.size(-1) must be divisible by {wide // narrow} to view {input.dtype} as {kind} (different element sizes), "
-                f"but got {input.shape[-1]}"
-            )
+            raise RuntimeError(f"self.size(-1) must be divisible by {wide // narrow} to view {input.dtype} as {kind} (different "
+                               f"element sizes), but got {input.shape[-1]}")
         return kind
 
-    def forward(xp, input: Array, kind):
-        return input.view(kind)
+    def forward(xp, input: Array, kind): return input.view(kind)
 
 
 @composite(method=True, module=None)
@@ -134,22 +124,16 @@ def view(input: Tensor, *size, dtype=None) -> Tensor:
 class reshape_copy:
     """`reshape` where no view is possible: a copy."""
 
-    def forward(xp, input: Array, whole_shape: tuple):
-        return input.copy().reshape(whole_shape)
-
-    def vjp_input(F, grad, input_shape):
-        return F.reshape(grad, input_shape)
-
-    def samples(make):
-        yield (make(3, 4), (2, 6)), {}
+    def forward(xp, input: Array, whole_shape: tuple): return input.copy().reshape(whole_shape)
+    def vjp_input(F, grad, input_shape): return F.reshape(grad, input_shape)
+    def samples(make): yield (make(3, 4), (2, 6)), {}
 
 
 @operator(module=None, name="reshape", batching="shift")
 class reshape_:
     """The raw form of `reshape`, for formulas."""
 
-    def forward(xp, input: Array, whole_shape: tuple):
-        return input.reshape(whole_shape)
+    def forward(xp, input: Array, whole_shape: tuple): return input.reshape(whole_shape)
 
 
 @composite(method=True)
@@ -192,9 +176,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     if not shape:
         return reshape(input, (1,))
     if first > last:
-        raise RuntimeError(
-            f"flatten() has invalid args: start_dim cannot come after end_dim, got start_dim={start_dim}, end_dim={end_dim}"
-        )
+        raise RuntimeError(f"flatten() has invalid args: start_dim cannot come after end_dim, got start_dim={start_dim}, end_dim={end_dim}")
     if first == last:
         return input
     return reshape(input, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
@@ -209,10 +191,8 @@ def unflatten(input: Tensor, dim: int, sizes) -> Tensor:
         raise RuntimeError("unflatten: sizes must be non-empty")
     known = math.prod([s for s in sizes if s != -1])
     if (shape[dim] % known if known else shape[dim]) if -1 in sizes else known != shape[dim]:
-        raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]}) "
-            f"in the input tensor"
-        )
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]}) in "
+                           "the input tensor")
     return view_(input, (*shape[:dim], *infer_size(sizes, shape[dim]), *shape[dim + 1 :]))
 
 
@@ -237,11 +217,8 @@ class _Squeezing:
         dims = (one_dim(dim, input.ndim),) if dim.__class__ is int else canonical_dims(dim, input.ndim)
         return tuple([d for d in dims if input.ndim and input.shape[d] == 1])
 
-    def forward(xp, input: Array, dim=None):
-        return input.squeeze(dim)
-
-    def vjp_input(F, grad, input_shape):
-        return F.reshape(grad, input_shape)
+    def forward(xp, input: Array, dim=None): return input.squeeze(dim)
+    def vjp_input(F, grad, input_shape): return F.reshape(grad, input_shape)
 
     def samples(make):
         yield (make(1, 3, 1), None), {}
@@ -273,14 +250,9 @@ class unsqueeze:
     input: [*S]. Returns a view with one more dimension; dim in [-ndim - 1, ndim], else IndexError.
     """
 
-    def canonical(input, dim: int):
-        return one_dim(dim, input.ndim + 1)
-
-    def forward(xp, input: Array, dim: int):
-        return input[(*(slice(None),) * dim, None, ...)]
-
-    def vjp_input(F, grad, input_shape):
-        return F.reshape(grad, input_shape)
+    def canonical(input, dim: int): return one_dim(dim, input.ndim + 1)
+    def forward(xp, input: Array, dim: int): return input[(*(slice(None),) * dim, None, ...)]
+    def vjp_input(F, grad, input_shape): return F.reshape(grad, input_shape)
 
     def samples(make):
         yield (make(3, 4), 1), {}
@@ -321,20 +293,11 @@ class transpose:
     input: [*S]. Returns a view. IndexError for a dimension that is not there.
     """
 
-    def canonical(input, dim0: int, dim1: int):
-        return one_dim(dim0, input.ndim), one_dim(dim1, input.ndim)
-
-    def forward(xp, input: Array, dim0: int, dim1: int):
-        return input.swapaxes(dim0, dim1) if input.ndim else input[...]
-
-    def vjp_input(F, grad, dim0, dim1):
-        return F.transpose(grad, dim0, dim1)
-
-    def batch(F, input, dim0, dim1):
-        return F.transpose(input, dim0 + 1, dim1 + 1) if input.ndim > 1 else F.alias(input)
-
-    def samples(make):
-        yield (make(2, 3, 4), 0, -1), {}
+    def canonical(input, dim0: int, dim1: int): return one_dim(dim0, input.ndim), one_dim(dim1, input.ndim)
+    def forward(xp, input: Array, dim0: int, dim1: int): return input.swapaxes(dim0, dim1) if input.ndim else input[...]
+    def vjp_input(F, grad, dim0, dim1): return F.transpose(grad, dim0, dim1)
+    def batch(F, input, dim0, dim1): return F.transpose(input, dim0 + 1, dim1 + 1) if input.ndim > 1 else F.alias(input)
+    def samples(make): yield (make(2, 3, 4), 0, -1), {}
 
 
 @composite(method=True, alias=["swapdims"])
@@ -355,11 +318,8 @@ class t:
             raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
         return input.T
 
-    def vjp_input(F, grad):
-        return F.t(grad)
-
-    def batch(F, input):
-        return F.transpose(input, 1, 2) if input.ndim > 2 else F.alias(input)
+    def vjp_input(F, grad): return F.t(grad)
+    def batch(F, input): return F.transpose(input, 1, 2) if input.ndim > 2 else F.alias(input)
 
     def samples(make):
         yield (make(2, 3),), {}
@@ -372,26 +332,17 @@ class permute_:
 
     def canonical(input, dims: tuple):
         if len(dims) != input.ndim:
-            raise RuntimeError(
-                "permute(): number of dimensions in the tensor input does not match the length of the desired ordering of "
-                f"dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
-            )
+            raise RuntimeError("permute(): number of dimensions in the tensor input does not match the length of the desired "
+                               f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}")
         found = tuple([d if 0 <= d < input.ndim else one_dim(d, input.ndim) for d in dims])
         if len(set(found)) != len(found):
             raise RuntimeError(f"permute(): duplicate dims are not allowed. Got {list(dims)}")
         return found
 
-    def forward(xp, input: Array, dims: tuple):
-        return input.transpose(dims)
-
-    def vjp_input(F, grad, dims):
-        return F.permute(grad, tuple(sorted(range(len(dims)), key=dims.__getitem__)))
-
-    def batch(F, input, dims):
-        return F.permute(input, (0, *[d + 1 for d in dims]))
-
-    def samples(make):
-        yield (make(2, 3, 4), (1, -1, 0)), {}
+    def forward(xp, input: Array, dims: tuple): return input.transpose(dims)
+    def vjp_input(F, grad, dims): return F.permute(grad, tuple(sorted(range(len(dims)), key=dims.__getitem__)))
+    def batch(F, input, dims): return F.permute(input, (0, *[d + 1 for d in dims]))
+    def samples(make): yield (make(2, 3, 4), (1, -1, 0)), {}
 
 
 @composite(method=True)
@@ -416,10 +367,8 @@ def movedim(input: Tensor, source, destination) -> Tensor:
     sources = (source,) if isinstance(source, int) else tuple(source)
     destinations = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(sources) != len(destinations):
-        raise RuntimeError(
-            "movedim: Invalid source or destination dims: source "
-            f"({list(sources)} dims) should contain the same number of dims as destination ({list(destinations)} dims)"
-        )
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(sources)} dims) should contain the same "
+                           f"number of dims as destination ({list(destinations)} dims)")
     for what, dims in (("source", sources), ("destination", destinations)):
         found = [one_dim(d, ndim) for d in dims]
         if len(set(found)) != len(found):
@@ -446,9 +395,7 @@ def adjoint(input: Tensor) -> Tensor:
 
 def _matrix_only(name: str, input: Tensor) -> None:
     if input._array.ndim < 2:
-        raise RuntimeError(
-            f"tensor.{name} is only supported on matrices or batches of matrices. Got {input._array.ndim}-D tensor."
-        )
+        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {input._array.ndim}-D tensor.")
 
 
 def _get_T(self: Tensor) -> Tensor:
@@ -497,14 +444,9 @@ for _name, _get in (("T", _get_T), ("mT", _get_mT), ("H", _get_H), ("mH", _get_m
 class alias:
     """A view of everything."""
 
-    def forward(xp, input: Array):
-        return input[...]
-
-    def vjp_input(F, grad):
-        return grad
-
-    def samples(make):
-        yield (make(2, 3),), {}
+    def forward(xp, input: Array): return input[...]
+    def vjp_input(F, grad): return grad
+    def samples(make): yield (make(2, 3),), {}
 
 
 @composite(method=True)
@@ -534,8 +476,7 @@ class view_as_real:
         real = input.real
         return xp.lib.stride_tricks.as_strided(real, (*real.shape, 2), (*real.strides, real.itemsize))
 
-    def vjp_input(F, grad):
-        return F.complex(grad[..., 0], grad[..., 1])
+    def vjp_input(F, grad): return F.complex(grad[..., 0], grad[..., 1])
 
 
 @operator(view=True, holomorphic=False, batching="leading")
@@ -560,8 +501,7 @@ class view_as_complex:
             raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
         return input.view(xp.complex64 if input.dtype.char == "f" else xp.complex128)[..., 0]
 
-    def vjp_input(F, grad):
-        return F.view_as_real(grad)
+    def vjp_input(F, grad): return F.view_as_real(grad)
 
 
 # --- methods that change the tensor's own geometry -------------------------------------------------------------------
