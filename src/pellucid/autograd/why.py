@@ -312,7 +312,7 @@ class Behind:
                 value = getattr(node, slot, None)
                 for each in value if isinstance(value, tuple) else (value,):
                     rare = getattr(each, "_rare", None)
-                    if rare is not None and rare.cut is not None and not each._requires_grad:
+                    if each is not None and rare is not None and rare.cut is not None and not each._requires_grad:
                         found.setdefault((rare.cut.code, rare.cut.lasti), rare.cut)
         return list(found.values())[:3]
 
