@@ -72,13 +72,16 @@ class _ScatterReduce:
         return _reduced(xp, input, dim, index, src, reduce, include_self)
 
     def vjp(F, grad, needs, input, index, src, result, dim, reduce, include_self):
-        form = _product if reduce == "prod" else _extreme if reduce in ("amax", "amin") else _total
-        for_input, for_src = form(F, grad, input, dim, index, src, result, reduce, include_self)
-        if not include_self:
-            for_input = F.scatter_value(for_input, dim, index, 0)
+        for_input, for_src = _pulled(F, grad, input, dim, index, src, result, reduce, include_self)
         if tuple(src.shape) != tuple(index.shape):
             for_src = F.basic_backward(for_src, tuple(src.shape), tuple([slice(0, n) for n in index.shape]))
         return for_input if needs[0] else None, for_src if needs[1] else None
+
+    def jvp(F, tangents, input, index, src, result, dim, reduce, include_self):
+        moved, added = tangents  # what comes back of a gradient of ones is the slope in each element
+        slopes = _pulled(F, F.zeros_as(result) + 1, input, dim, index, src, result, reduce, include_self)
+        made = F.zeros_as(result) if moved is None else slopes[0] * moved
+        return made if added is None else F.scatter_add(made, dim, index, slopes[1] * _part(added, index))
 
     def batch(F, size_of_batch, batched, input, dim, index, src, reduce, include_self):
         operands, number = {"input": input, "index": index, "src": src}, input.ndim == ("input" in batched)
@@ -121,6 +124,13 @@ class refusing_zeros:
 
     def vjp_input(F, grad, zeros): return F.refusing_zeros(grad, zeros)
     def samples(make): yield (make(3), make.integers(3, high=1)), {}
+
+
+def _pulled(F, grad, input, dim, index, src, result, reduce, include_self):
+    """The gradients of the tensor, and of the elements of the source that the index covers."""
+    form = _product if reduce == "prod" else _extreme if reduce in ("amax", "amin") else _total
+    for_input, for_src = form(F, grad, input, dim, index, src, result, reduce, include_self)
+    return for_input if include_self else F.scatter_value(for_input, dim, index, 0), for_src
 
 
 def _total(F, grad, input, dim, index, src, result, reduce, include_self):
