@@ -10,7 +10,7 @@ from loops import SIZE, assert_is_a_loop, draw, pushed, slopes, whole
 
 import pellucid as torch
 from pellucid.autograd import batching
-from pellucid.func import functional_call, grad, hessian, jacfwd, vmap
+from pellucid.func import functional_call, grad, hessian, jacfwd, jvp, vmap
 
 F = torch.nn.functional
 image, wide = draw(2, 4, 6, 5), draw(2, 3, 4, 4, 4)
@@ -187,10 +187,6 @@ def test_values_are_those_of_a_loop(name):
     assert_is_a_loop(f, *operands)
 
 
-def sequences(*shape):
-    return draw(*shape, seed=3).log_softmax(-1)
-
-
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 @pytest.mark.parametrize("targets", [whole(2, 3, low=1, high=4), whole(4, low=1, high=4)], ids=["in rows", "in one row"])
 def test_ctc_loss_is_that_of_a_loop(targets, reduction):
@@ -204,6 +200,16 @@ def test_ctc_loss_is_that_of_a_loop(targets, reduction):
     every = [(True,) * 4]
     assert_is_a_loop(slopes(loss), *operands, choices=every)
     assert_is_a_loop(pushed(loss), *operands, choices=every)
+
+
+def test_tangents_of_ctc_loss_are_its_gradients_taken_along():
+    scores, step = draw(6, 2, 4, seed=3)[0], draw(6, 2, 4, seed=4)[0]
+
+    def loss(scores):
+        return F.ctc_loss(scores.log_softmax(-1), torch.tensor([[1, 2, 2], [3, 1, 1]]), (6, 5), (3, 1), reduction="sum")
+
+    _, tangent = jvp(loss, (scores,), (step,))
+    assert torch.allclose(tangent, (grad(loss)(scores) * step).sum(), rtol=1e-10)
 
 
 def heads(x, weight, out, **options):
@@ -249,11 +255,30 @@ def test_running_statistics_that_are_the_same_for_all_are_not_written_to():
         (lambda i, w: F.embedding(i, w, max_norm=1.0), (classes, draw(5, 2)), r"embedding_renorm_\(\) writes into the table"),
         (lambda x: F.fractional_max_pool2d(x, 2, output_size=2), (image,), "randomness"),
         (lambda i, w: F.embedding_bag(i, w, i * 0, include_last_offset=True), (classes, draw(5, 2)), "dynamic shape"),
+        (F.conv2d, (image[:0], draw(3, 4, 2, 2)[:0]), "a convolution takes no empty batch of weights"),
     ],
 )
 def test_what_cannot_be_done_for_each_example_is_refused(f, operands, phrase):
     with pytest.raises(RuntimeError, match=phrase):
         vmap(f)(*operands)
+
+
+@pytest.mark.parametrize(
+    ("f", "operands", "shape"),
+    [
+        (lambda i, w: F.embedding(i, w), (classes, draw(5, 2)), (0, 4, 2)),
+        (lambda w, i: slopes(lambda w: F.embedding(i, w))(w)[0], (draw(5, 2), classes), (0, 5, 2)),
+        (lambda i, w: F.embedding_bag(i, w), (whole(2, 4, high=5), draw(5, 2)), (0, 2, 2)),
+        (lambda x: F.conv2d(x, draw(3, 4, 2, 2)[0]), (image,), (0, 2, 3, 5, 4)),
+        (lambda x: F.batch_norm(x, None, None, training=True), (image,), (0, 2, 4, 6, 5)),
+        (F.cross_entropy, (row, classes), (0,)),
+        (lambda x, i: x.index_select(1, i), (row, whole(3, high=5)), (0, 4, 3)),
+        (lambda x, i, s: x.index_add(1, i, s), (row, whole(3, high=5), draw(4, 3)), (0, 4, 5)),
+        (lambda x, i: x[:, i], (row, whole(3, high=5)), (0, 4, 3)),
+    ],
+)
+def test_an_empty_batch_gives_an_empty_batch(f, operands, shape):
+    assert vmap(f)(*[t[:0] for t in operands]).shape == shape
 
 
 # --- networks ----------------------------------------------------------------------------------------------------------

@@ -354,9 +354,11 @@ def test_a_model_that_fails_hands_over_its_graph_with_the_error():
     assert [g.module_of(node) for node in g.operations] == ["model.first", "model", "model.second"]
     assert g.failure.module == "model.second"
     assert [call.finished for call in g.calls] == [False, True, False]
-    (note,) = caught.value.__notes__
-    assert note.startswith("linear(input [2, 3], weight [2, 5], bias [2]) failed at ")
-    assert note.endswith("The graph of the part that ran is this exception's .graph.")
+    failed, handed_over = caught.value.__notes__
+    given = "input [2, 3], weight [2, 5] `model.second.weight`, bias [2] `model.second.bias`"
+    assert failed.startswith(f"linear({given}) failed at ")
+    assert failed.endswith(", in module model.second (Linear)")
+    assert handed_over == "The graph of the part that ran is this exception's .graph."
 
 
 def test_what_a_function_refuses_before_any_operator_is_named_too():

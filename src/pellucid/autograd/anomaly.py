@@ -30,7 +30,7 @@ from pellucid.autograd.nonfinite import (
 from pellucid.core.callers import warn_caller
 from pellucid.core.modes import modes
 from pellucid.core.names import names_here
-from pellucid.core.sites import Site
+from pellucid.core.sites import Site, at
 from pellucid.core.tensor import Tensor
 
 __all__ = [
@@ -130,9 +130,12 @@ class Watch:
         pairs = operands_of(op, values)
         if not op.differentiable or any(has_nan(value) for _, value in pairs):
             return call()
-        if in_place:
-            pairs = [(name, value._snapshot() if value is values[0] else value) for name, value in pairs]
+        before = values[0]._snapshot() if in_place else None
         made = call()
+        if in_place:
+            held = names_here(sys._getframe(1)).of_tensor(values[0])
+            called = f" `{held}`" if held else ""
+            pairs = [(name + called, before) if value is values[0] else (name, value) for name, value in pairs]
         results = [made] if isinstance(made, Tensor) else list(made)
         site = Site.here()
         for number, result in enumerate(results):
@@ -189,8 +192,7 @@ class Watch:
 def _origin(phase: str, name: str, site: Site | None, result, pairs: list) -> str:
     """Where the first Inf of a forward or backward was made, and of what."""
     given = "; ".join(f"{name} {described(array)}" for name, value in pairs if (array := array_of(value)) is not None)
-    where = f" at {site}" if site else ""
-    return f"The first inf of the {phase} was made by {name}{where}: {described(result)}, of {given or 'nothing'}."
+    return f"The first inf of the {phase} was made by {name}{at(site)}: {described(result)}, of {given or 'nothing'}."
 
 
 def report_roots(roots) -> None:
@@ -198,7 +200,7 @@ def report_roots(roots) -> None:
     for root in roots:
         if isinstance(root, Tensor) and (has_nan(root) or has_inf(root)):
             node = None if root._edge is None else root._edge[0]
-            made = "" if node is None else f", made by {node.name()}" + (f" at {node.site}" if node.site else "")
+            made = "" if node is None else f", made by {node.name()}{at(node.site)}"
             warn_caller(
                 f"backward() starts from a result that is not finite: {described(root._array)}{made}. Its gradients may be finite "
                 "all the same. Run the forward in detect_anomaly() too, and it stops at the operation that makes the first nan."

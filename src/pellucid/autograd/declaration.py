@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pellucid.core.dtype import Category, bfloat16, category, float16, get_default_dtype, number_dtype, promoted
-from pellucid.core.errors import translate
+from pellucid.core.errors import fail
 from pellucid.core.quiet import quiet
 from pellucid.core.tensor import Number, Tensor
 
@@ -301,8 +301,8 @@ class Operator:
             with quiet():
                 positional, named = self._call(raw)
                 result = self.forward(np, *positional, **named)
-        except ValueError as error:
-            raise translate(self, error, bound) from error
+        except Exception as error:
+            fail(self, error, bound)
         if narrow is not None and self.constant:  # facts for formulas keep what precision they have
             named = zip(self.outputs, result, strict=True)
             result = tuple([r if name in self.constant else _narrowed(r, narrow) for name, r in named])

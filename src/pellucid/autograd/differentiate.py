@@ -17,7 +17,7 @@ from pellucid.core.callers import warn_caller
 from pellucid.core.dtype import dtype_of
 from pellucid.core.modes import modes
 from pellucid.core.records import CONSTANT, Cut
-from pellucid.core.sites import Site, caller
+from pellucid.core.sites import Site, at, caller
 from pellucid.core.size import Size
 from pellucid.core.tensor import Tensor, without_history, wrap
 
@@ -178,13 +178,11 @@ def _warn_of_made_leaf(root: Tensor) -> None:
     rare = root._rare
     if rare is None or rare.cut is None or not root.requires_grad:
         return
-    site = Site.of(rare.cut.code, rare.cut.lasti)
     made = Site.of(*rare.made) if rare.made is not None else None
     warn_caller(
         "backward() starts from a tensor that was computed, but whose gradient path was cut by "
-        f"{rare.cut.reason}{f' at {site}' if site else ''}. Setting requires_grad = True on it"
-        f"{f' at {made}' if made else ''} has made it a leaf, with nothing before it: no gradient goes further, and nothing "
-        "will be trained. Take the setting out, and do without the cut."
+        f"{rare.cut.reason}{at(Site.of(rare.cut.code, rare.cut.lasti))}. Setting requires_grad = True on it{at(made)} has made "
+        "it a leaf, with nothing before it: no gradient goes further, and nothing will be trained. Take the setting out, and do without the cut."
     )
 
 

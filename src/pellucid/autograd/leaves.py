@@ -188,7 +188,7 @@ def _set_grad_dtype(self: Tensor, value) -> None:
 
 
 def _del_grad(self: Tensor) -> None:
-    _set_grad(self, None)
+    self._drop_grad(caller(sys._getframe(1)))
 
 
 # --- cutting ----------------------------------------------------------------------------------------------------------

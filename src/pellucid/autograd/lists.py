@@ -15,7 +15,7 @@ from pellucid.autograd.call import carry_cut
 from pellucid.autograd.declaration import Operator
 from pellucid.autograd.node import Node, edge_to, leaf_edge, next_sequence
 from pellucid.autograd.views import Kind, Step, refresh, take_view
-from pellucid.core.errors import translate
+from pellucid.core.errors import fail
 from pellucid.core.modes import RECORD, modes
 from pellucid.core.quiet import quiet
 from pellucid.core.sites import caller
@@ -110,8 +110,8 @@ def _run(op: Operator, values, operand, attributes: tuple):
             return op.forward(np, values, *attributes), attributes
         with quiet():
             return op.forward(np, values, *attributes), attributes
-    except ValueError as error:
-        raise translate(op, error, (operand, *attributes)) from error
+    except Exception as error:
+        fail(op, error, (operand, *attributes))
 
 
 def _node(op: Operator, edges: list, attributes: tuple) -> Node:

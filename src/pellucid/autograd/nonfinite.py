@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.autograd.node import AccumulateGrad, Node
+from pellucid.autograd.node import Node
+from pellucid.autograd.reach import consumers_of, upwards
 from pellucid.core.names import Names
-from pellucid.core.sites import Site
+from pellucid.core.sites import Site, at
 from pellucid.core.tensor import Tensor
 
 __all__ = ["described", "has_inf", "has_nan", "made_in_backward", "made_in_forward", "operands_of", "saved_arrays", "where_text"]
@@ -117,7 +118,7 @@ def made_in_forward(
     given = "finite values" if not any(has_inf(value) for _, value in pairs) else "values that are infinite, but no nan"
     lines = [
         f"Function '{name}' returned nan values in its {number}th output: {count} of {result.size} values, made in the forward "
-        f"from {given}" + (f" at {site}" if site else ""),
+        f"from {given}{at(site)}",
         *lines_of("", pairs, names),
         f"  result: {described(result)}",
         _first(result, pairs),
@@ -158,25 +159,10 @@ def where_text(node: Node, nodes: Iterable[Node], grads: list, result: np.ndarra
     if not count:
         return ""
     return (
-        f"{count} of {result.size} values belong to the branch that where() did not take"
-        + (f" at {choice.site}" if choice.site else "")
-        + f": the gradient that comes from there is 0, and 0 times inf or nan is nan. {GUARD}"
+        f"{count} of {result.size} values belong to the branch that where() did not take{at(choice.site)}: the gradient that comes from there is 0, and 0 times inf or nan is nan. {GUARD}"
     )
 
 
 def _where_behind(node: Node, nodes: Iterable[Node]) -> Node | None:
     """The where() that a node's result went into, at once or by other operations; None if it went into none."""
-    consumers: dict[Node, list[Node]] = {}
-    for each in nodes:
-        for edge in each.edges:
-            if edge is not None and edge[0].__class__ is not AccumulateGrad:
-                consumers.setdefault(edge[0], []).append(each)
-    seen, waiting = {node}, [node]
-    while waiting:
-        for consumer in consumers.get(waiting.pop(0), ()):
-            if consumer.name() == "WhereBackward0":
-                return consumer
-            if consumer not in seen:
-                seen.add(consumer)
-                waiting.append(consumer)
-    return None
+    return next((each for each in upwards([node], consumers_of(nodes)) if each.name() == "WhereBackward0"), None)

@@ -11,7 +11,7 @@ import numpy as np
 from pellucid.autograd.node import AccumulateGrad, Node, edge_to
 from pellucid.core.errors import type_name
 from pellucid.core.names import Names, names_here
-from pellucid.core.sites import Site
+from pellucid.core.sites import Site, at
 from pellucid.core.tensor import Counter, Tensor, Write
 
 __all__ = ["overwritten_text", "writers_text"]
@@ -33,7 +33,7 @@ def overwritten_text(node: Node, name: str, count: Counter, version: int, value:
         f"expected version {version} instead.",
         f"  value:        {called or 'no variable holds it now'}",
         f"  made:         {_made(value, edge)}",
-        f"  saved:        by {node.name()}" + (f" at {node.site}" if node.site else ""),
+        f"  saved:        by {node.name()}{at(node.site)}",
         f"  overwritten:  {writers_text(count, version)}",
         _way_out(called, edge, writes, count.writes_after(-1)),
     ]
@@ -69,12 +69,13 @@ def _name(names: Names, value: Any, array: np.ndarray) -> str:
 
 def _made(value: Any, edge: tuple | None) -> str:
     if edge is not None and edge[0].__class__ is not AccumulateGrad:
-        return f"by {edge[0].name()}" + (f" at {edge[0].site}" if edge[0].site else "")
+        return f"by {edge[0].name()}{at(edge[0].site)}"
     if edge is not None:
-        return "as a leaf: no operation made it"
+        made = None if value._rare is None or value._rare.made is None else Site.of(*value._rare.made)
+        return f"as a leaf{at(made)}"
     rare = value._rare if isinstance(value, Tensor) else None
     if rare is not None and rare.cut is not None:
-        return f"by {rare.cut.reason} at {Site.of(rare.cut.code, rare.cut.lasti)}"
+        return f"by {rare.cut.reason}{at(Site.of(rare.cut.code, rare.cut.lasti))}"
     return "outside the graph: it needs no gradient"
 
 
@@ -91,11 +92,10 @@ def writers_text(count: Counter, version: int) -> str:
 
 def _write(write: Write) -> str:
     site = Site.of(write.code, write.lasti)
-    if site is None:
-        return f"by {write.operator}"
-    if write.operator == "_bump_version":  # not by an operator
-        return f"at {site}"
-    return f"by {'an assignment' if _ASSIGNS_PART.search(site.source) else write.operator} at {site}"
+    if site is not None and write.operator == "_bump_version":  # not by an operator
+        return at(site).lstrip()
+    name = "an assignment" if site is not None and _ASSIGNS_PART.search(site.source) else write.operator
+    return f"by {name}{at(site)}"
 
 
 # --- the way out ------------------------------------------------------------------------------------------------------

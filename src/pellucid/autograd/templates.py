@@ -22,7 +22,7 @@ from pellucid.autograd.declaration import Operator, wanted
 from pellucid.autograd.node import Adjust, Node, leaf_edge, next_sequence
 from pellucid.autograd.saved import Packed, linked, stale, unpack_input, unpack_result
 from pellucid.autograd.views import refresh, take_view
-from pellucid.core.errors import translate
+from pellucid.core.errors import fail
 from pellucid.core.modes import RECORD, modes
 from pellucid.core.quiet import hush, speak
 from pellucid.core.sites import caller, outside
@@ -55,7 +55,7 @@ SCOPE = {
     "refresh": refresh,
     "take_view": take_view, "joined": lists.joined, "pieces": lists.pieces,
     "general": call.general, "inplace": call.inplace, "carry_cut": call.carry_cut, "view_step": call.view_step,
-    "translate": translate, "stale": stale, "unpack_input": unpack_input, "unpack_result": unpack_result,
+    "fail": fail, "stale": stale, "unpack_input": unpack_input, "unpack_result": unpack_result,
 }  # fmt: skip
 
 
@@ -399,10 +399,10 @@ def _run(op: Operator) -> list[str]:
     if op.canonical is not None:
         body = [f"{attributes} = canonical({', '.join(names)})", run]
     operands = ", ".join(p.name for p in op.parameters)
-    caught = f"except ValueError as error: raise translate(op, error, ({operands},)) from error"
+    caught = f"except Exception as error: fail(op, error, ({operands},))"
     if op.exact:  # overflow can still raise, where the user has made warnings errors
         again = ["token = hush()", f"try: {run}", "finally: speak(token)"]
-        lines += ["try:", *("    " + line for line in body), caught, "except RuntimeWarning:", *("    " + a for a in again)]
+        lines += ["try:", *("    " + line for line in body), "except RuntimeWarning:", *("    " + a for a in again), caught]
     else:
         lines += ["token = hush()", "try:", *("    " + line for line in body), caught, "finally: speak(token)"]
     return [*lines, *(f"if {d}.__class__ is not ndarray: {d} = asarray({d})" for d in ("d", *_beside(op, "d")))]

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from pellucid.autograd.engine import current_task
 from pellucid.autograd.node import AccumulateGrad, Freed, Node
+from pellucid.autograd.reach import consumers_of, upwards
 from pellucid.core.names import Names, names_here
-from pellucid.core.sites import Site
+from pellucid.core.sites import Site, at
 
 __all__ = ["freed_text"]
 
@@ -20,6 +21,11 @@ LAST = (
     "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
     "after calling backward: the first backward then keeps them all in memory."
 )
+SHARED = (
+    "Two results share this part of the graph: add them and call backward once, (a + b).backward(), or compute the shared part "
+    "again for the second."
+)
+WHOLE = "This whole graph has been differentiated: run the forward again before each backward."
 MOST = 3  # carried values that are named
 
 
@@ -29,7 +35,7 @@ def freed_text(node: Node, freed: Freed) -> str:
     lines = [FIRST, f"  shared:          {_made(node)}"]
     first = Site.of(freed.code, freed.lasti)
     if first is not None:
-        lines.append(f"  first backward:  at {first}")
+        lines.append(f"  first backward: {at(first)}")
     if task is None or node not in task.reached:
         return "\n".join([*lines, "Read saved values before that backward.", LAST])
     nodes = [each for each in task.reached if each.__class__ is not AccumulateGrad]
@@ -39,17 +45,16 @@ def freed_text(node: Node, freed: Freed) -> str:
         lines += [_crossing_text(names, *crossing) for crossing in crossings]
         lines.append(_way_out_of_carrying(names, nodes, freed, crossings))
     elif any(each.saved and (each.adjust is task.keep or not isinstance(each.adjust, Freed)) for each in nodes):
-        lines.append(
-            "Two results share this part of the graph: add them and call backward once, (a + b).backward(), or compute the "
-            "shared part again for the second."
-        )
-    else:
-        lines.append("This whole graph has been differentiated: run the forward again before each backward.")
+        lines.append(SHARED)
+    elif isinstance(nodes[0].adjust, Freed):
+        lines.append(WHOLE)
+    else:  # the first node saves nothing, and so does not tell whether a backward began there
+        lines += [WHOLE, f"Or, if that backward began at another result: {SHARED[0].lower()}{SHARED[1:]}"]
     return "\n".join([*lines, LAST])
 
 
 def _made(node: Node) -> str:
-    return node.name() + (f", made at {node.site}" if node.site else "")
+    return f"{node.name()}, made{at(node.site)}" if node.site else node.name()
 
 
 def _crossings(nodes: list[Node], freed: Freed, shared: Node) -> Iterator[tuple[Node, tuple]]:
@@ -57,7 +62,7 @@ def _crossings(nodes: list[Node], freed: Freed, shared: Node) -> Iterator[tuple[
 
     Only edges that lead to the shared node are of interest.
     """
-    to_shared, seen = _leading_to(nodes, shared), set()
+    to_shared, seen = set(upwards([shared], consumers_of(nodes))), set()
     for node in nodes:
         if node.sequence > freed.sequence:
             for edge in node.edges:
@@ -68,22 +73,6 @@ def _crossings(nodes: list[Node], freed: Freed, shared: Node) -> Iterator[tuple[
                         yield node, edge
 
 
-def _leading_to(nodes: list[Node], goal: Node) -> set[Node]:
-    """The nodes of a graph that lead to one of its nodes, itself included."""
-    consumers: dict[Node, list[Node]] = {}
-    for node in nodes:
-        for edge in node.edges:
-            if edge is not None:
-                consumers.setdefault(edge[0], []).append(node)
-    found, waiting = {goal}, [goal]
-    while waiting:
-        for node in consumers.get(waiting.pop(), ()):
-            if node not in found:
-                found.add(node)
-                waiting.append(node)
-    return found
-
-
 def _name(names: Names, edge: tuple) -> str:
     """What the program calls the value at the end of an edge: now, or on the line that made it; empty if nothing."""
     site = edge[0].site
@@ -92,8 +81,8 @@ def _name(names: Names, edge: tuple) -> str:
 
 def _crossing_text(names: Names, user: Node, edge: tuple) -> str:
     name = _name(names, edge)
-    made = f"made by {edge[0].name()}" + (f" at {edge[0].site}" if edge[0].site else "")
-    used = f"used after it by {user.name()}" + (f" at {user.site}" if user.site else "")
+    made = f"made by {edge[0].name()}{at(edge[0].site)}"
+    used = f"used after it by {user.name()}{at(user.site)}"
     return f"  carried over:    {f'`{name}`' if name else 'a value'}, {made}, before that backward; {used}"
 
 

@@ -14,16 +14,18 @@ from types import FrameType
 from typing import Any
 
 from pellucid.autograd.node import AccumulateGrad, Freed, Node
+from pellucid.autograd.reach import consumers_of, nodes_behind, upwards
 from pellucid.core.modes import modes
 from pellucid.core.names import Names, names_here
-from pellucid.core.records import CONSTANT
-from pellucid.core.sites import Site, outside
+from pellucid.core.records import CONSTANT, Cut
+from pellucid.core.sites import Site, at, outside
 from pellucid.core.tensor import Tensor
 
 __all__ = ["Cause", "Why", "explained", "why"]
 
 MOST_NODES = 100_000  # that a look goes through
 MOST_LEAVES = 4  # that are listed
+MOST_CUTS = 3
 
 
 class Cause(Enum):
@@ -140,14 +142,13 @@ ADVICE = {
 CASTS = {"to_dtype", "to", "int", "long", "short", "char", "byte", "bool"}
 
 
-def _cut(cut: Any, name: str, subject: str) -> Why:
+def _cut(cut: Cut, name: str, subject: str) -> Why:
     site = _site(cut.code, cut.lasti)
     if cut.reason is CONSTANT:
-        where = f" at {site}" if site else ""
         return Why(
             name,
             Cause.CUT,
-            f"{subject} does not require grad: it is made of a derivative, taken{where}, that is constant in all that requires "
+            f"{subject} does not require grad: it is made of a derivative, taken{at(site)}, that is constant in all that requires "
             "grad. Its own derivative is 0.",
             "Count it as 0: nothing is to be differentiated.",
             site,
@@ -158,7 +159,7 @@ def _cut(cut: Any, name: str, subject: str) -> Why:
             f"{cut.reason} has no derivative: compute the result from what it was given, not from what it returned, by "
             "operations that have one."
         )
-    reason = f"{subject} does not require grad: its gradient path was cut by {cut.reason}" + (f" at {site}." if site else ".")
+    reason = f"{subject} does not require grad: its gradient path was cut {_cut_text(cut)}."
     return Why(name, Cause.CUT, reason, advice, site)
 
 
@@ -167,8 +168,7 @@ def _not_a_leaf(tensor: Tensor, names: Names, name: str, subject: str) -> Why:
     called = name or "t"
     found = [_leaf_text(leaf, names) for leaf in _leaves_behind(node)]
     leaves = tuple(names.of_tensor(leaf) for leaf in _leaves_behind(node) if names.of_tensor(leaf))
-    reason = f"{subject} is not a leaf: {node.name()} made it" + (f" at {node.site}." if node.site else ".")
-    reason += " Gradients are kept in leaves only."
+    reason = f"{subject} is not a leaf: {node.name()} made it{at(node.site)}. Gradients are kept in leaves only."
     if found:
         shown = ", ".join(found[:MOST_LEAVES]) + (f" and {len(found) - MOST_LEAVES} more" if len(found) > MOST_LEAVES else "")
         reason += f" It was computed from the {'leaf' if len(found) == 1 else 'leaves'} {shown}."
@@ -186,15 +186,15 @@ def _not_a_leaf(tensor: Tensor, names: Names, name: str, subject: str) -> Why:
 def _waiting(tensor: Tensor, names: Names, name: str, subject: str, root: Tensor | None) -> Why:
     """A tensor that keeps gradients and has none."""
     results = [root] if root is not None else [t for t in names.results.values() if t is not tensor]
-    graph = Behind(result._edge for result in results if result._edge is not None)
+    graph = Behind(results)
     lost = _lost_retain(tensor, graph, name, subject)
     if lost is not None:
         return lost
     rare = tensor._rare
     if rare is not None and rare.reset is not None:
         site = _site(*rare.reset)
-        reason = f"{subject} had a gradient that was dropped" + (f" at {site}" if site else "")
-        return Why(name, Cause.RESET, f"{reason}; no backward has reached it since.", "Read it before that.", site)
+        reason = f"{subject} had a gradient that was dropped{at(site)}; no backward has reached it since."
+        return Why(name, Cause.RESET, reason, "Read it before that.", site)
     nodes = graph.leading_to(tensor)
     leading = [t for t in results if t._edge is not None and (t._edge[0] in nodes or _is_at(t._edge, tensor))]
     if not leading and tensor._rare.retain and tensor._counter is not None and tensor._counter.writes:
@@ -211,10 +211,14 @@ def _waiting(tensor: Tensor, names: Names, name: str, subject: str, root: Tensor
     return Why(
         name,
         Cause.NOT_KEPT,
-        f"{subject} has no gradient, though a derivative was taken" + (f" at {site}." if site else "."),
+        f"{subject} has no gradient, though a derivative was taken{at(site)}.",
         "autograd.grad() returns gradients and fills in none, and backward(inputs=...) fills in those of its inputs only.",
         site,
     )
+
+
+def _cut_text(cut: Cut) -> str:
+    return f"by {cut.reason}{at(_site(cut.code, cut.lasti))}"
 
 
 def _lost_retain(tensor: Tensor, graph: Behind, name: str, subject: str) -> Why | None:
@@ -226,12 +230,11 @@ def _lost_retain(tensor: Tensor, graph: Behind, name: str, subject: str) -> Why 
         if node is not tensor._edge[0] and any(reference() is tensor for reference in kept):
             write = tensor._counter.writes_after(-1)[-1:] if tensor._counter is not None else []
             site = _site(write[0].code, write[0].lasti) if write else None
-            made = f" at {node.site}" if node.site else ""
             return Why(
                 name,
                 Cause.RETAIN_LOST,
-                f"{subject} was changed in place{f' at {site}' if site else ''}, itself or what it is a view of, after "
-                f"retain_grad(): the result was computed from what {node.name()} made{made}, which it is no more.",
+                f"{subject} was changed in place{at(site)}, itself or what it is a view of, after "
+                f"retain_grad(): the result was computed from what {node.name()} made{at(node.site)}, which it is no more.",
                 "Change it out of place, or compute the result after the change.",
                 site,
             )
@@ -245,7 +248,7 @@ def _passed_by(tensor: Tensor, name: str, subject: str) -> Why:
     return Why(
         name,
         Cause.RETAIN_LOST,
-        f"{subject} shares its memory with what was changed in place{f' at {site}' if site else ''}: what was taken from it "
+        f"{subject} shares its memory with what was changed in place{at(site)}: what was taken from it "
         "before was then taken anew from the base of both, past this tensor, so that no gradient comes by here.",
         "Call retain_grad() on the base, or take the views after the change.",
         site,
@@ -259,13 +262,13 @@ def _not_reached(tensor: Tensor, names: Names, name: str, subject: str, root: Te
         what = f"{f'`{called}`' if called else 'the result asked about'} was not computed from it"
     else:
         what = "no result that a variable of the running functions holds was computed from it"
-    cuts = graph.cuts()
+    cuts = [*graph.cuts(), *names.cuts.values()]
     made = _site(*tensor._rare.made) if tensor._rare is not None and tensor._rare.made is not None else None
     reason = f"{subject} has no gradient: {what}."
     if made is not None:
-        reason += f" It was made to require grad at {made}: what was computed from it before does not count."
+        reason += f" It was made to require grad{at(made)}: what was computed from it before does not count."
     if cuts:
-        where = "; ".join(f"by {cut.reason}" + (f" at {site}" if (site := _site(cut.code, cut.lasti)) else "") for cut in cuts)
+        where = "; ".join(dict.fromkeys(_cut_text(cut) for cut in cuts[:MOST_CUTS]))
         return Why(name, Cause.NOT_REACHED, f"{reason} A path was cut {where}.", "If that was it, do without the cut.",
                    _site(cuts[0].code, cuts[0].lasti))  # fmt: skip
     return Why(name, Cause.NOT_REACHED, reason, "Use it in what you differentiate; why(tensor, root) asks about one result.")
@@ -275,46 +278,27 @@ def _not_reached(tensor: Tensor, names: Names, name: str, subject: str, root: Te
 
 
 class Behind:
-    """The nodes behind some edges."""
+    """The nodes behind some tensors."""
 
-    def __init__(self, edges: Iterable[tuple]):
-        self.nodes: dict[Node, None] = {}
-        waiting = [edge[0] for edge in edges]
-        while waiting and len(self.nodes) < MOST_NODES:
-            node = waiting.pop()
-            if node not in self.nodes:
-                self.nodes[node] = None
-                waiting += [edge[0] for edge in node.edges if edge is not None]
+    def __init__(self, results: Iterable[Tensor]):
+        self.nodes = nodes_behind([result._edge[0] for result in results if result._edge is not None], MOST_NODES)
 
     def leading_to(self, tensor: Tensor) -> set[Node]:
         """The nodes that lead to a tensor, a leaf or what a node has made."""
-        consumers: dict[Node, list[Node]] = {}
-        found: set[Node] = set()
-        for node in self.nodes:
-            for edge in node.edges:
-                if edge is not None:
-                    consumers.setdefault(edge[0], []).append(node)
-                    if _is_at(edge, tensor):
-                        found.add(node)
-        waiting = list(found)
-        while waiting:
-            for node in consumers.get(waiting.pop(), ()):
-                if node not in found:
-                    found.add(node)
-                    waiting.append(node)
-        return found
+        users = [node for node in self.nodes if any(edge is not None and _is_at(edge, tensor) for edge in node.edges)]
+        return set(upwards(users, consumers_of(self.nodes)))
 
-    def cuts(self) -> list[Any]:
-        """Where paths into this graph were cut, as far as the operands that it saved tell: at most three."""
-        found: dict[tuple, Any] = {}
+    def cuts(self) -> list[Cut]:
+        """Where paths into this graph were cut, as far as the operands that it saved tell."""
+        found: dict[tuple, Cut] = {}
         for node in self.nodes:
             for slot in node.saved:
                 value = getattr(node, slot, None)
                 for each in value if isinstance(value, tuple) else (value,):
                     rare = getattr(each, "_rare", None)
-                    if each is not None and rare is not None and rare.cut is not None and not each._requires_grad:
+                    if rare is not None and rare.cut is not None and not each._requires_grad:
                         found.setdefault((rare.cut.code, rare.cut.lasti), rare.cut)
-        return list(found.values())[:3]
+        return list(found.values())
 
 
 def _is_at(edge: tuple, tensor: Tensor) -> bool:
@@ -328,7 +312,7 @@ def _is_at(edge: tuple, tensor: Tensor) -> bool:
 def _leaves_behind(node: Node) -> list[Tensor]:
     """The leaves that a node's results were computed from."""
     found: dict[int, Tensor] = {}
-    for each in Behind([(node,)]).nodes:
+    for each in nodes_behind([node], MOST_NODES):
         for edge in each.edges:
             if edge is not None and edge[0].__class__ is AccumulateGrad:
                 found.setdefault(id(edge[2]), edge[2])
@@ -339,7 +323,7 @@ def _leaf_text(leaf: Tensor, names: Names) -> str:
     name = names.of_tensor(leaf)
     text = f"`{name}`" if name else f"of shape {list(leaf._array.shape)} that no variable holds"
     made = None if leaf._rare is None or leaf._rare.made is None else _site(*leaf._rare.made)
-    return text + (f" (made at {made})" if made else "")
+    return f"{text} (made{at(made)})" if made else text
 
 
 def _site(code: Any, lasti: int) -> Site | None:

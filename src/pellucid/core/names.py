@@ -15,9 +15,10 @@ from types import FrameType, FunctionType
 from typing import Any
 
 from pellucid.core.frames import outer_frames, variables
+from pellucid.core.records import Cut
 from pellucid.core.tensor import Tensor, storage_of
 
-__all__ = ["Names", "is_module", "local_names", "names_here", "names_in"]
+__all__ = ["Names", "is_module", "local_names", "module_path", "names_here", "names_in", "running_modules"]
 
 MOST_ITEMS = 500  # of a container or an instance; longer ones are data
 
@@ -36,6 +37,7 @@ class Names:
         self.results: dict[tuple[int, int], Tensor] = {}  # (id of the node that made it, output number) -> tensor
         self.arrays: dict[int, str] = {}  # id of a tensor's array -> name
         self.storages: dict[int, str] = {}  # id of the array that owns a tensor's memory -> name
+        self.cuts: dict[str, Cut] = {}  # name of a tensor whose gradient path was cut -> where
         self.modules: dict[int, str] = {}  # id of a module -> path from a variable
         self._owned: set[int] = set()  # ids of parameters and buffers that were found in a module
 
@@ -78,6 +80,8 @@ class Names:
         self.tensors.setdefault(id(tensor), name)
         self.arrays.setdefault(id(tensor._array), name)
         self.storages.setdefault(id(storage_of(tensor._array)), name)
+        if tensor._rare is not None and tensor._rare.cut is not None and not tensor._requires_grad:
+            self.cuts.setdefault(name, tensor._rare.cut)
         if tensor._edge is not None:
             node, number = tensor._edge[:2]
             self.results.setdefault((id(node), number), tensor)
@@ -171,3 +175,39 @@ def _add_scope(found: Names, scope: dict[str, Any]) -> None:
     for name, value in values:
         if not isinstance(value, Tensor):
             found.add(name, value)
+
+
+def running_modules(frame: FrameType | None) -> tuple[list[Any], FrameType | None]:
+    """The modules that are running at a frame, innermost first, and the frame of the outermost one."""
+    running: list[Any] = []
+    outermost = None
+    while frame is not None:
+        held = variables(frame).get("self") if "self" in frame.f_code.co_varnames else None
+        if is_module(held):
+            outermost = frame
+            if all(held is not each for each in running):
+                running.append(held)
+        frame = frame.f_back
+    return running, outermost
+
+
+def module_path(running: list[Any], outermost: FrameType | None) -> str:
+    """The innermost of the modules that `running_modules` found, by its path from the variable that holds the outermost one,
+    and its class: "net.layers.0 (Linear)". Empty where none is running.
+    """
+    if not running:
+        return ""
+    inner, root = running[0], running[-1]
+    path = next((path for path, module in root.named_modules() if module is inner), "...")
+    name = _variable_above(outermost, root) or type(root).__name__
+    return f"{_joined(name, path)} ({type(inner).__name__})"
+
+
+def _variable_above(frame: FrameType | None, value: Any) -> str:
+    """The variable that holds a value in the frames of the program above one; empty if none does."""
+    for each in outer_frames(None if frame is None else frame.f_back):
+        for scope in (variables(each), each.f_globals):
+            for name, held in list(scope.items()):
+                if held is value and is_plain(name) and name != "self":
+                    return name
+    return ""

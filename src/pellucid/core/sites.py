@@ -13,7 +13,7 @@ import sys
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-__all__ = ["Site", "caller", "outside"]
+__all__ = ["Site", "at", "caller", "outside"]
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*(?:\.\w+|\[[\w'\".-]+\])*) *(?::[^=]*|[-+*/@%&|^]|//|\*\*)?=(?!=)")
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -74,3 +74,8 @@ class Site(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" + (f", `{self.source}`" if self.source else "")
+
+
+def at(site: Site | None) -> str:
+    """ " at FILE:LINE, `source`", for the end of a clause; empty where no line is known."""
+    return f" at {site}" if site else ""

@@ -1,6 +1,6 @@
 """Seeing the computation graph: as plain data, as text and pictures, with what it costs and what it keeps in memory."""
 
-from pellucid.autograd.why import Why, why
+from pellucid.autograd.why import Cause, Why, why
 from pellucid.graph.chain import Chain, chain
 from pellucid.graph.cost import cost
 from pellucid.graph.cost_report import Cost
@@ -13,6 +13,7 @@ from pellucid.graph.summary import Summary, summary
 from pellucid.graph.taking import backward_of, of, record
 
 __all__ = [
+    "Cause",
     "Chain",
     "Cost",
     "Graph",

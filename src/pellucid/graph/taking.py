@@ -72,7 +72,9 @@ def failed_graph(recorder: Recorder, names: Names, error: Exception) -> None:
     """Hand the graph of the part that ran to the error that ended it."""
     graph = _finished(recorder, names, error)
     error.graph = graph  # type: ignore[attr-defined]
-    error.add_note(f"{graph.failure}\nThe graph of the part that ran is this exception's .graph.")
+    if not getattr(error, "_located", False):  # by core/errors.py, which says the same
+        error.add_note(str(graph.failure))
+    error.add_note("The graph of the part that ran is this exception's .graph.")
 
 
 class record:

@@ -9,7 +9,6 @@ Shapes: image [N, C, *S], grid [N, *P, D], elements and weights [N, K, prod(P)] 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -77,8 +76,7 @@ def _cubic_derived(share: np.ndarray, order: int, shift: int, bend: float = -0.7
     return (sign**order * piece(x)).astype(share.dtype)
 
 
-@dataclass(frozen=True)
-class Sampling:
+class Sampling(NamedTuple):
     """The options of a sampling."""
 
     mode: str  # "bilinear", "nearest" or "bicubic"

@@ -8,7 +8,6 @@ How users ask for a size is in ops/interpolation.py.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +15,7 @@ import numpy as np
 __all__ = ["SMOOTH", "Axis", "Table", "cubic_weights", "resize", "resize_bytes", "table"]
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """How one dimension is resized."""
 
     mode: str  # "nearest", "nearest-exact", "linear", "cubic"; with `SMOOTH` filters "smooth linear" and so on
@@ -29,7 +27,7 @@ class Axis:
 
     def transpose(self) -> Axis:
         """The transpose: from `count` elements to `size`."""
-        return replace(self, backward=not self.backward)
+        return self._replace(backward=not self.backward)
 
 
 class Table(NamedTuple):

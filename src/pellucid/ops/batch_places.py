@@ -33,9 +33,9 @@ def into(F, value, dim: int):
     return F.reshape_to(made, (*made.shape[:dim], made.shape[dim] * made.shape[dim + 1], *made.shape[dim + 2 :]))
 
 
-def out_of(F, value, dim: int, size: int):
-    """The batch taken out of a dimension again, to the front."""
-    shape = (*value.shape[:dim], size, value.shape[dim] // max(size, 1), *value.shape[dim + 1 :])
+def out_of(F, value, dim: int, size: int, length: int):
+    """The batch taken out of a dimension again, to the front; `length` stay there."""
+    shape = (*value.shape[:dim], size, length, *value.shape[dim + 1 :])
     return moved(F, F.reshape_to(value, shape), dim, 0)
 
 

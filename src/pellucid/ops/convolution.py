@@ -46,12 +46,14 @@ def _of_each(F, convolve, size: int, batched: set, input, weight, bias, groups: 
     """
     within = bias if not batched & {"weight", "bias"} else None
     if "weight" in batched:
+        if not size:
+            raise RuntimeError("vmap: non-positive groups is not supported: a convolution takes no empty batch of weights")
         shared = "input" not in batched and groups == 1
         image = input if shared else into(F, for_each(F, input, "input" in batched, size), 1)
         made = convolve(image, into(F, weight, out_dim if shared else 0), None, 1 if shared else groups * size)
-        made = out_of(F, made, 1, size)
+        made = out_of(F, made, 1, size, made.shape[1] // size)
     elif "input" in batched:
-        made = out_of(F, convolve(into(F, input, 0), weight, within, groups), 0, size)
+        made = out_of(F, convolve(into(F, input, 0), weight, within, groups), 0, size, input.shape[1])
     else:
         made = F.unsqueeze(convolve(input, weight, None, groups), 0)
     if bias is None or within is not None:
@@ -151,7 +153,7 @@ class _convolution_weight:
         grad = into(F, for_each(F, input, "input" in batched, size_of_batch), 1)
         image = other if shared else into(F, for_each(F, other, "other" in batched, size_of_batch), 1)
         whole, groups = (size_of_batch * shape[0], *shape[1:]), 1 if shared else groups * size_of_batch
-        return out_of(F, F._convolution_weight(grad, image, whole, stride, padding, dilation, groups), 0, size_of_batch)
+        return out_of(F, F._convolution_weight(grad, image, whole, stride, padding, dilation, groups), 0, size_of_batch, shape[0])
 
     def samples(make):
         yield (make(2, 4, 4), make(2, 3, 6), (4, 3, 3), (1,), (0,), (1,), 1), {}

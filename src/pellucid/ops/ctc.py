@@ -124,7 +124,7 @@ class _ctc_loss:
     def batch(F, size_of_batch, batched, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
         operands = {"log_probs": log_probs, "targets": targets, "input_lengths": input_lengths, "target_lengths": target_lengths}
         made = F.ctc_loss(*_more_sequences(F, size_of_batch, batched, operands), blank, zero_infinity)
-        return out_of(F, made, 0, size_of_batch)
+        return out_of(F, made, 0, size_of_batch, input_lengths.shape[-1])
 
 
 @operator(module=None, widen=False)
@@ -159,7 +159,7 @@ class ctc_loss_backward:
         operands = {"input": input, "log_probs": log_probs, "targets": targets}
         operands |= {"input_lengths": input_lengths, "target_lengths": target_lengths}
         made = F.ctc_loss_backward(*_more_sequences(F, size_of_batch, batched, operands), blank, zero_infinity)
-        return out_of(F, made, 1, size_of_batch)
+        return out_of(F, made, 1, size_of_batch, input_lengths.shape[-1])
 
     def vjp(F, grad, needs):
         raise RuntimeError("derivative for aten::_ctc_loss_backward is not implemented: ctc_loss has a first derivative only, so "

@@ -6,7 +6,6 @@ Because every step is an operator, derivatives of any order follow.
 from __future__ import annotations
 
 import math
-import string
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from pellucid.ops.products import bmm
 
 __all__ = ["einsum"]
 
-LETTERS = string.ascii_uppercase + string.ascii_lowercase
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 ELLIPSIS = "..."
 
 

@@ -114,7 +114,7 @@ class embedding_dense_backward:
         input, indices = _both(F, size_of_batch, batched, input=input, indices=indices)
         rows, numbers = _without_padding(F, input, indices, padding_idx, 0), F.numbered(indices, num_weights, 0)
         made = F.embedding_dense_backward(rows, numbers, size_of_batch * num_weights, -1, scale_grad_by_freq)
-        return out_of(F, made, 0, size_of_batch)
+        return out_of(F, made, 0, size_of_batch, num_weights)
 
     def samples(make):
         for padding, scale in ((-1, False), (1, False), (-1, True), (1, True)):
@@ -275,7 +275,7 @@ class sum_bags:
     def batch(F, size_of_batch, batched, rows, bags, count):
         rows, bags = _both(F, size_of_batch, batched, rows=rows, bags=bags)
         made = F.sum_bags(into(F, rows, 0), F.reshape(F.numbered(bags, count, 0), (-1,)), size_of_batch * count)
-        return out_of(F, made, 0, size_of_batch)
+        return out_of(F, made, 0, size_of_batch, count)
 
     def samples(make): yield (make(5, 3), np.array([0, 0, 2, 2, 2]), 4), {}
 

@@ -6,6 +6,8 @@ one wins, so does its gradient.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pellucid.autograd.call import inplace
@@ -41,7 +43,7 @@ def _of_slices(F, function, size: int, batched: set, operands: dict, dim: int, i
     else:
         numbers = F.reshape(F.numbered(index, length, 0), (-1,))
         made = function(into(F, whole[0], dim), dim, numbers, *[into(F, t, dim) for t in whole[1:]], *rest)
-        made = out_of(F, made, dim, size)
+        made = out_of(F, made, dim, size, length)
     return made[:, 0] if number else made
 
 
@@ -65,9 +67,13 @@ class index_select:
     def batch(F, size_of_batch, batched, input, dim, index):
         if input.ndim == ("input" in batched):
             return F.clone(for_each(F, input, "input" in batched, size_of_batch))
+        if "index" not in batched:
+            return F.index_select(input, dim + 1, index)
+        count = math.prod(index.shape[1:])
         if "input" not in batched:
-            return moved(F, F.index_at(input, F.reshape(index, (size_of_batch, -1)), dim, 1), dim, 0)
-        return _of_slices(F, F.index_select, size_of_batch, batched, {"input": input}, dim, index, input.shape[dim + 1])
+            return moved(F, F.index_at(input, F.reshape(index, (size_of_batch, count)), dim, 1), dim, 0)
+        numbers = F.reshape(F.numbered(index, input.shape[dim + 1], 0), (size_of_batch * count,))
+        return out_of(F, F.index_select(into(F, input, dim), dim, numbers), dim, size_of_batch, count)
 
     def samples(make):
         yield (make(3, 4), 1, np.array([0, 3, 3])), {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-import secrets
+import os
 import threading
 from collections.abc import Callable
 
@@ -67,7 +67,7 @@ class Generator:
 
     def seed(self) -> int:
         """Start at a seed taken from the operating system's randomness, and return it."""
-        fresh = secrets.randbits(64)
+        fresh = int.from_bytes(os.urandom(8), "little")
         self._restart(fresh)
         return fresh
 

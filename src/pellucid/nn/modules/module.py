@@ -10,6 +10,7 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, Any
 
+from pellucid.core.errors import locate
 from pellucid.core.sites import caller
 from pellucid.core.tensor import Buffer, Parameter, Tensor
 from pellucid.nn.modules.conversion import Conversion
@@ -85,9 +86,13 @@ class Module(Members, Conversion, State, Hooks):
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args, **kwargs):
-        if self._hooked:
-            return call_with_hooks(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            return call_with_hooks(self, args, kwargs) if self._hooked else self.forward(*args, **kwargs)
+        except (RuntimeError, ValueError, IndexError, TypeError, AssertionError) as error:
+            given = [(f"argument {k}", a) for k, a in enumerate(args)] + list(kwargs.items())
+            tensors = [(name, value) for name, value in given if isinstance(value, Tensor)]
+            locate(error, sys._getframe(), type(self).__name__, tensors)
+            raise
 
     # --- registration ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,5 @@
+"""The Chinese of what the library explains: English text -> Simplified Chinese, by topic, in the words of Chinese tutorials."""
+
+from pellucid.core.catalogue_zh.general import GENERAL
+
+CATALOGUE = {**GENERAL}
