@@ -16,6 +16,7 @@ import page_graphs
 import pytest
 
 from pellucid.cli.main import main
+from pellucid.core import language
 from pellucid.graph.page import blocks, document, texts
 from pellucid.graph.page.colours import DARK, LIGHT
 from pellucid.graph.page.content import Content
@@ -323,6 +324,41 @@ def test_texts_are_filled_in_and_counted():
     assert texts.say("operations", n=1) == "1 operation"
     assert texts.say("operations", n=1200) == "1,200 operations"
     assert texts.say("graph of", title="y") == "Graph of y"
+
+
+@pytest.fixture
+def chinese():
+    language.set_language("zh")
+    yield
+    language.set_language(None)
+
+
+def test_a_page_is_in_english_and_says_so():
+    assert '<html lang="en"' in document(page_graphs.textbook())
+
+
+def test_a_chinese_page_is_in_chinese_and_says_so(chinese):
+    page = document(page_graphs.cut())
+    reader = read(page)
+    data = json.loads(reader.texts["script", "data"])
+    assert '<html lang="zh-CN"' in page
+    assert "<title>z 的计算图</title>" in page
+    assert data["texts"]["legend.cut"] == "断开：梯度到此为止"
+    assert data["boxes"][0][1] == ["t", "", [["type", "标量 float32"], ["value", "= 3"], ["grad", "梯度 -0.0000"]]]
+    assert ["bad", "断开：detach"] in [row for rows in data["labels"].values() for row in rows]
+
+
+def test_a_chinese_page_has_no_english_words_of_its_own(chinese):
+    """What is left without a Chinese character are signs, numbers, and names from the program."""
+    said = {key: re.sub(r"\{\w+\}(\.grad)?", "", text) for key, text in texts.page_texts().items()}
+    assert [key for key, text in said.items() if re.search("[A-Za-z]{3}", text) and not re.search("[\u4e00-\u9fff]", text)] == []
+
+
+def test_a_chinese_picture_is_in_chinese(chinese):
+    picture = page_graphs.textbook().svg()
+    assert "<title>y 的计算图</title>" in picture
+    assert "标量 float32" in picture
+    assert "scalar" not in picture
 
 
 def test_every_script_is_in_the_page_and_dark_has_every_colour_of_light():

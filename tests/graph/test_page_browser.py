@@ -3,11 +3,13 @@
 # ruff: noqa: RUF001 (the sign of multiplication is meant)
 
 import json
+import re
 
 import page_graphs
 import pytest
 from page_browser import find_browser, opened_browser
 
+from pellucid.core import language
 from pellucid.graph.page.content import Content
 from pellucid.graph.page.scene import opened_to, scene_of
 
@@ -41,6 +43,29 @@ def show(browser, tmp_path):
         assert tab.complaints() == []
         assert tab.requests() == [path.as_uri()]
         tab.close()
+
+
+# --- languages --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def chinese():
+    language.set_language("zh")
+    yield
+    language.set_language(None)
+
+
+def test_a_chinese_page_speaks_chinese_and_replays_in_it(chinese, show):
+    tab = show(page_graphs.textbook())
+    assert tab.run("document.documentElement.lang") == "zh-CN"
+    assert tab.text("#counts") == "3 个运算 · 2 个叶子节点 · 为反向传播保存 8 B"
+    tab.run("(() => { const s = document.getElementById('step'); s.value = 7; s.dispatchEvent(new Event('input')); })()")
+    tab.settle()
+    assert tab.run(CAPTION) == "a 把梯度 2 继续传下去：w 得到 2 × 1 = 2、x 得到 2 × 1 = 2；w.grad = 2 + 3 = 5"
+    tab.click("g.box", text="y")
+    shown = tab.run("document.body.innerText")
+    of_the_program = {"AddBackward", "MulBackward", "alpha", "float", "grad", "graphs", "input", "other", "page", "textbook"}
+    assert set(re.findall("[A-Za-z]{4,}", shown)) <= {*of_the_program, "FLOPs", "Ctrl"}
 
 
 # --- opening and closing ----------------------------------------------------------------------------------------------

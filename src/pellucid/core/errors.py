@@ -7,16 +7,21 @@ gets a note (`__notes__`, printed below the message) with the arguments as the p
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
 
+from pellucid.core.language import say
 from pellucid.core.names import Names, module_path, names_here, running_modules
-from pellucid.core.sites import Site, at, caller
+from pellucid.core.sites import Site, at, caller, outside
+from pellucid.core.tensor import Tensor
 
-__all__ = ["fail", "locate", "shape_text", "type_name"]
+__all__ = ["REFUSALS", "fail", "locate", "located", "shape_text", "type_name"]
 
 
 def shape_text(array) -> str:
@@ -37,25 +42,78 @@ def type_name(dtype: np.dtype) -> str:
 
 def fail(op, error: Exception, values) -> NoReturn:
     """Raise what an error in an operator's forward is to be for the program, with a note of where it happened."""
-    found = _translated(op, error, values) if isinstance(error, ValueError) else error
-    locate(found, sys._getframe(1), op.name, _operands(op, values))
-    if found is error:
-        raise error
-    raise found from error
+    try:
+        found = _translated(op, error, values) if isinstance(error, ValueError) else error
+        frame = sys._getframe(1)
+        locate(found, frame, _known_name(op.name, frame), _operands(op, values), _settings(op, values))
+        if found is error:
+            raise error
+        raise found from error
+    finally:
+        del found, error, values, frame  # an error that is a variable of a frame it has passed through is a cycle with it
 
 
-def locate(error: Exception, frame: FrameType, operation: str, operands: list[tuple[str, Any]]) -> None:
-    """Note on an error which operation failed, on which arguments, on which line, in which module; unless it is noted."""
+def locate(
+    error: Exception, frame: FrameType | None, operation: str, operands: list[tuple[str, Any]], settings: tuple[str, ...] = ()
+) -> None:
+    """Note on an error which operation failed, on which arguments, on which line, in which module; unless it is noted.
+
+    operands: the tensors among the arguments, by the names of the parameters. settings: the other arguments, as text.
+    """
     if getattr(error, "_located", False):
         return
     running, outermost = running_modules(frame)
     tables = [names_here(outermost.f_back)] if outermost is not None else []  # by longer paths, "net.layer" for "self.layer"
     tables.append(names_here(frame))
-    shown = ", ".join(f"{name} {shape_text(value._array)}{_held(value, tables)}" for name, value in operands)
+    shown = [f"{name} {shape_text(value._array)}{_held(value, tables)}" for name, value in operands]
+    call, place = f"{operation}({', '.join([*shown, *settings])})", at(Site.of(*caller(frame)))
     module = module_path(running, outermost)
-    line = at(Site.of(*caller(frame)))
-    error.add_note(f"{operation}({shown}) failed{line}" + (f", in module {module}" if module else ""))
+    if module:
+        note = say("{call} failed{place}, in module {module}", call=call, place=place, module=module)
+    else:
+        note = say("{call} failed{place}", call=call, place=place)
+    error.add_note(note)
     error._located = True  # type: ignore[attr-defined]
+
+
+def located(function: Callable) -> Callable:
+    """A function made of operators, whose refusals get the note that those of operators get.
+
+    Errors of its own checks, before it has come to an operator, pass through nothing else that could say what it was given.
+    """
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except REFUSALS as error:
+            locate(error, sys._getframe(1), function.__name__.rstrip("_"), _given(function, args, kwargs))
+            raise
+
+    return call
+
+
+REFUSALS = (RuntimeError, ValueError, IndexError, TypeError, AssertionError, NotImplementedError)
+
+
+def _given(function: Callable, args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
+    """The tensors that a function was called with, by the names of its parameters; lists spread out."""
+    try:
+        bound = inspect.signature(function).bind_partial(*args, **kwargs).arguments
+    except TypeError:  # they do not fit the parameters, which is the error
+        bound = {**{f"argument {k}": value for k, value in enumerate(args)}, **kwargs}
+    found = []
+    for name, value in bound.items():
+        found += _spread(name, value)
+    return [(name, value) for name, value in found if _is_tensor(value)]
+
+
+def _spread(name: str, value: Any) -> list[tuple[str, Any]]:
+    return [(f"{name}[{k}]", item) for k, item in enumerate(value)] if isinstance(value, (list, tuple)) else [(name, value)]
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(getattr(value, "_array", None), np.ndarray)
 
 
 def _held(value: Any, tables: list[Names]) -> str:
@@ -65,13 +123,37 @@ def _held(value: Any, tables: list[Names]) -> str:
     return f" `{name}`" if name else ""
 
 
+def _known_name(name: str, frame: FrameType | None) -> str:
+    """An operator by its own name, if programs know it; else by that of the method within which it was called."""
+    while frame is not None and not hasattr(Tensor, name) and not outside[frame.f_code.co_filename]:
+        for known in (frame.f_code.co_name, f"__{frame.f_code.co_name}__"):
+            if hasattr(Tensor, known):
+                return known
+        frame = frame.f_back
+    return name
+
+
 def _operands(op, values) -> list[tuple[str, Any]]:
     """The tensors that an operator was called with, by the names of its parameters; lists spread out."""
     found = []
     for p, value in zip(op.parameters, values, strict=True):
-        items = [(f"{p.name}[{k}]", v) for k, v in enumerate(value)] if isinstance(value, (list, tuple)) else [(p.name, value)]
-        found += [(name, v) for name, v in items if p.kind != "attribute" and isinstance(getattr(v, "_array", None), np.ndarray)]
-    return found
+        if p.kind != "attribute":
+            found += _spread(p.name, value)
+    return [(name, value) for name, value in found if _is_tensor(value)]
+
+
+LONGEST = 60  # text of a setting that is shown
+
+
+def _settings(op, values) -> tuple[str, ...]:
+    """What else an operator was called with, apart from what it takes by default: "size=(4, 2)"."""
+    shown = []
+    for p, value in zip(op.parameters, values, strict=True):
+        if p.kind == "attribute" and value is not None and value is not p.default and not _is_tensor(value):
+            text = repr(value)
+            if len(text) <= LONGEST and not text.startswith("<"):
+                shown.append(f"{p.name}={text}")
+    return tuple(shown)
 
 
 def _translated(op, error: ValueError, values) -> Exception:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["LANGUAGES", "counted", "language", "message", "say", "sentences", "set_language", "template"]
+__all__ = ["LANGUAGES", "counted", "language", "message", "say", "sentences", "set_language", "template", "translated"]
 
 LANGUAGES = ("en", "zh")
 
@@ -46,7 +46,7 @@ def say(template: str, /, **values: object) -> str:
 
     template: the English text, a literal, since a test compares these with the catalogue; or what `template` marked.
     """
-    return _translated(template).format(**values)
+    return translated(template).format(**values)
 
 
 def counted(one: str, many: str, n: int, **values: object) -> str:
@@ -89,7 +89,8 @@ def _base(code: str) -> str:
     return code.partition(".")[0].partition("_")[0].partition("-")[0].partition("@")[0].lower()
 
 
-def _translated(text: str) -> str:
+def translated(text: str) -> str:
+    """A template in the language that is on, its fields left as they are."""
     global _catalogue
     if language() == "en":
         return text

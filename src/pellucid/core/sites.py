@@ -13,6 +13,8 @@ import sys
 from types import CodeType, FrameType
 from typing import NamedTuple
 
+from pellucid.core.language import say
+
 __all__ = ["Site", "at", "caller", "outside"]
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*(?:\.\w+|\[[\w'\".-]+\])*) *(?::[^=]*|[-+*/@%&|^]|//|\*\*)?=(?!=)")
@@ -78,4 +80,4 @@ class Site(NamedTuple):
 
 def at(site: Site | None) -> str:
     """ " at FILE:LINE, `source`", for the end of a clause; empty where no line is known."""
-    return f" at {site}" if site else ""
+    return say(" at {site}", site=site) if site else ""

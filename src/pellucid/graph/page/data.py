@@ -9,7 +9,7 @@ from typing import Any
 from pellucid.graph.page.blocks import Block
 from pellucid.graph.page.content import Content
 from pellucid.graph.page.labels import GRAD_CHARACTERS
-from pellucid.graph.page.texts import TEXTS
+from pellucid.graph.page.texts import page_texts
 
 __all__ = ["MOST_UNFOLDED", "page_data", "page_json"]
 
@@ -51,7 +51,7 @@ def page_data(content: Content, opened: Collection[int], graph: dict[str, Any]) 
         "learning": content.learning,
         "most_unfolded": MOST_UNFOLDED,
         "grad_characters": GRAD_CHARACTERS,
-        "texts": TEXTS,
+        "texts": page_texts(),
     }
 
 

@@ -5,13 +5,16 @@ function kindText(thing) {
   return say(`kind.${thing.kind}`, { n: thing.items.length });
 }
 
+// The rows of a box; not the gradient's, which only keeps room for what the replay writes.
+const rowsInWords = (thing) => thing.label.rows.filter(([style]) => style !== "grad").map(([, text]) => text);
+
 function describe(thing) {
-  const parts = [kindText(thing), titleOf(thing), ...thing.label.rows.map(([, text]) => text)];
+  const parts = [kindText(thing), titleOf(thing), ...rowsInWords(thing)];
   if (thing.root) parts.push(say("result"));
   const call = moduleOf(thing);
   if (!thing.isBlock && call) parts.push(`${say("module")} ${call.path}`);
   if (!thing.isBlock && thing.site) parts.push(siteText(thing.site));
-  return parts.filter(Boolean).join(", ");
+  return parts.filter(Boolean).join(say("list"));
 }
 
 function describeEdges(carried) {
@@ -27,9 +30,9 @@ function describeEdges(carried) {
 
 // An operation in one line, with its operands: "y = Mul scalar float32 of a, b".
 function inWords(thing) {
-  if (thing.isBlock) return `${titleOf(thing)} ${thing.label.rows.map(([, text]) => text).join(", ")}`;
+  if (thing.isBlock) return `${titleOf(thing)} ${rowsInWords(thing).join(say("list"))}`;
   const operands = into[thing.id].map((edge) => nameOf(nodes[edge.source], edge.output));
-  const of = operands.length ? ` ${say("outline.of", { operands: operands.join(", ") })}` : "";
+  const of = operands.length ? say("outline.of", { operands: operands.join(say("list")) }) : "";
   return `${titleOf(thing)} ${thing.outputs.length ? shapeText(thing.outputs[0]) : ""}${of}`;
 }
 

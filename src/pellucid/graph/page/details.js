@@ -35,7 +35,7 @@ function actionButton(words, action) {
 function nodeRows(node) {
   const output = node.outputs[0], call = moduleOf(node);
   return [
-    ["kind", `${kindText(node)}${node.root ? `, ${say("result")}` : ""}`],
+    ["kind", `${kindText(node)}${node.root ? `${say("list")}${say("result")}` : ""}`],
     ["name", node.outputs.map((each) => each.name).filter(Boolean).join(", ") || null],
     ["type", node.kind === "operation" ? node.name : null],
     ...(node.outputs.length > 1 ? [["outputs", node.outputs.map(shapeText).join("\n")]] : []),
@@ -125,7 +125,7 @@ function savedText(operations) {
 function savedList(node) {
   if (!node.saved.length) return null;
   return h("ul", {}, ...node.saved.map((saved) => {
-    const kind = graph.storages[saved.storage].kind, note = kind === "activation" ? "" : `, ${say(`kind.${kind}`)}`;
+    const kind = graph.storages[saved.storage].kind, note = kind === "activation" ? "" : `${say("list")}${say(`kind.${kind}`)}`;
     return h("li", {}, `${saved.name} ${shapeText({ shape: saved.shape ?? [], dtype: saved.dtype ?? "" })}, ${bytesText(saved.bytes ?? 0)}${note}`);
   }));
 }
@@ -135,10 +135,10 @@ function gradientBlock(node) {
   const found = node.outputs.map((output) => output.gradient).filter(Boolean);
   if (!found.length) return say("gradient.none");
   return h("ul", {}, ...found.map((gradient) => {
-    const item = h("li", {}, `${say("gradient.norm", { norm: numberText(gradient.norm) })}, `);
-    item.append(say("gradient.zeros", { share: `${Math.round(100 * toNumber(gradient.zeros))}%` }), ", ");
+    const item = h("li", {}, `${say("gradient.norm", { norm: numberText(gradient.norm) })}${say("list")}`);
+    item.append(say("gradient.zeros", { share: `${Math.round(100 * toNumber(gradient.zeros))}%` }), say("list"));
     const bad = [gradient.nan ? say("nan", { n: gradient.nan }) : "", gradient.inf ? say("inf", { n: gradient.inf }) : ""];
-    const text = bad.filter(Boolean).join(", ");
+    const text = bad.filter(Boolean).join(say("list"));
     item.append(text ? h("strong", { class: "bad" }, text) : say("gradient.good"));
     return item;
   }));
@@ -149,7 +149,7 @@ function foldText(thing) {
   for (const block of blocksAround(thing)) {
     if (block.kind !== "fold") continue;
     const paths = block.items.map((item) => (item.isBlock && item.call !== null ? graph.calls[item.call].path : "")).filter(Boolean);
-    const shown = paths.length > 3 ? `${paths[0]}, …, ${paths[paths.length - 1]}` : paths.join(", ");
+    const shown = paths.length > 3 ? `${paths[0]}, …, ${paths[paths.length - 1]}` : paths.join(say("list"));
     return say("one of", { n: block.items.length, paths: shown });
   }
   return null;

@@ -12,11 +12,12 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from pellucid.core.language import language
 from pellucid.graph.page.colours import style_sheet
 from pellucid.graph.page.content import Content
 from pellucid.graph.page.data import page_json
 from pellucid.graph.page.scene import opened_at_first
-from pellucid.graph.page.texts import say
+from pellucid.graph.page.texts import LOCALES, say
 from pellucid.graph.pausing import collector_paused
 from pellucid.graph.snapshot import Graph
 
@@ -40,6 +41,7 @@ def document(graph: Graph, *, embedded: bool = False) -> str:
     opened = opened_at_first(graph, content.blocks)
     title = _title(graph)
     parts = {
+        "locale": LOCALES[language()],
         "title": escape(say("graph of", title=title)),
         "name": escape(title),
         "classes": "embedded" if embedded else "",

@@ -168,7 +168,7 @@ def bad_gradient(node: Node) -> str:
     found = [output.gradient for output in node.outputs if output.gradient is not None]
     nan, inf = sum(gradient.nan for gradient in found), sum(gradient.inf for gradient in found)
     counts = [say("nan", n=nan)] * bool(nan) + [say("inf", n=inf)] * bool(inf)
-    return say("bad gradient", counts=", ".join(counts)) if counts else ""
+    return say("bad gradient", counts=say("list").join(counts)) if counts else ""
 
 
 def block_label(graph: Graph, block: Block, parent_path: str, bad: bool) -> Label:
@@ -226,7 +226,7 @@ def _block_facts(graph: Graph, members: list[Block], block: Block) -> str:
     facts = [say("parameters", n=parameters)] if parameters else []
     if block.count != 1:
         facts.append(say("operations", n=block.count) if block.count else say("empty"))
-    return ", ".join(facts)
+    return say("list").join(facts)
 
 
 # --- edges ------------------------------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def edge_label(graph: Graph, edges: Sequence[Edge], learning: bool) -> list[tupl
     edge = edges[0]
     if edge.kind == "cut":
         reasons = list(dict.fromkeys(each.reason for each in edges if each.reason))
-        rows = [("bad", shortened(say("cut", reason=", ".join(reasons))))]
+        rows = [("bad", shortened(say("cut", reason=say("list").join(reasons))))]
         return rows + ([("site", shortened(f"{_file(edge.site.file)}:{edge.site.line}"))] if edge.site else [])
     if not learning or len(edges) > 1 or edge.derivative is None or edge.kind != "gradient":
         return []

@@ -97,7 +97,7 @@ function captionOf(step) {
   if (step.phase === "all") return say("replay.all");
   if (step.phase === "start") {
     const names = state.scene.things.filter((t) => !t.isBlock && t.kind === "leaf").map((leaf) => titleOf(leaf));
-    return names.length && names.length <= 6 ? say("replay.leaves", { names: names.join(", ") }) : say("replay.start");
+    return names.length && names.length <= 6 ? say("replay.leaves", { names: names.join(say("list")) }) : say("replay.start");
   }
   if (step.phase === "seed") return seedCaption();
   return step.phase === "forward" ? forwardCaption(step.thing) : backwardCaption(step.box, step.thing);
@@ -123,9 +123,9 @@ function backwardCaption(box, thing) {
   const known = !thing.isBlock && replay.flow && handing.every((edge) => replay.flow.handed.get(edge.id));
   if (!known || !handing.length) {
     const shown = names.length > 4 ? [...names.slice(0, 4), "…"] : names;
-    return say("replay.gives.unknown", { what: titleOf(thing), names: shown.join(", ") });
+    return say("replay.gives.unknown", { what: titleOf(thing), names: shown.join(say("list")) });
   }
-  const gradient = gradientAt(thing), parts = handing.map((edge) => handedText(edge, gradient)).join(", ");
+  const gradient = gradientAt(thing), parts = handing.map((edge) => handedText(edge, gradient)).join(say("list"));
   return say("replay.gives", { what: nameOf(thing), grad: gradient ? gradientText(gradient) : "", parts }) + sumsText(handing);
 }
 

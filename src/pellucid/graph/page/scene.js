@@ -121,7 +121,7 @@ function arrowRows(carried, derivatives) {
   if (carried[0].kind === "cut") {
     const reasons = [...new Set(carried.map((edge) => edge.reason).filter(Boolean))];
     if (carried.length === 1 || reasons.length < 2) return known ?? [];
-    return [["bad", say("cut", { reason: reasons.join(", ") })], ...(known ?? []).slice(1)];
+    return [["bad", say("cut", { reason: reasons.join(say("list")) })], ...(known ?? []).slice(1)];
   }
   return derivatives && carried.length === 1 && known ? known : [];
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from pellucid.core.language import message
 from pellucid.graph.draw import FONT, text_width
 from pellucid.graph.layout_nested import Arrow, Box, Nested, lay_out_nested
 from pellucid.graph.page.blocks import FEW_BOXES, Block
@@ -73,7 +74,8 @@ def scene_of(content: Content, opened: Collection[int], direction: str = "down",
     making = _Making(content, set(opened), direction == "right")
     drawn = sum(not box.source for box in making.made.boxes)
     if most is not None and drawn > most:
-        raise ValueError(say("too many", n=drawn, most=most))
+        first = f"the picture would have {drawn:,} boxes, more than {most:,}: too many to read"
+        raise ValueError(message(first, say("fewer")))
     return making.scene()
 
 

@@ -30,9 +30,9 @@ def static_svg(graph: Graph, expand: int | str | None = None, direction: str = "
         ValueError: there are more boxes than a picture can show, or the direction or `expand` is unknown.
     """
     if direction not in ("down", "right"):
-        raise ValueError(say("direction", direction=direction))
+        raise ValueError(f"direction must be 'right' or 'down', got {direction!r}")
     if expand not in (None, "all") and (not isinstance(expand, int) or expand < 0):
-        raise ValueError(say("expand", expand=expand))
+        raise ValueError(f"expand must be a number of levels from 0 up, 'all' or None, got {expand!r}")
     content = Content(graph)
     if expand is None:
         opened = opened_at_first(graph, content.blocks)

@@ -1,4 +1,4 @@
-"""All texts of the pictures, in one dictionary: a translation replaces it and nothing else.
+"""All texts of the pictures, in one dictionary, in English; `core/catalogue_zh/page.py` has them in Chinese.
 
 `{name}` is filled in. A text that depends on a count has two forms, `...|one` and `...|many`, for `{n}`.
 """
@@ -6,9 +6,14 @@
 # ruff: noqa: RUF001 (the sign of multiplication is meant)
 from __future__ import annotations
 
-__all__ = ["TEXTS", "say"]
+from pellucid.core import language
+
+__all__ = ["LOCALES", "TEXTS", "page_texts", "say"]
+
+LOCALES = {"en": "en", "zh": "zh-CN"}  # as HTML calls the languages
 
 TEXTS = {
+    "list": ", ",
     # what is in a graph
     "graph of": "Graph of {title}",
     "graph": "Graph of",
@@ -55,12 +60,7 @@ TEXTS = {
     "carries": "{name} = {value}",
     "cut": "cut: {reason}",
     # pictures
-    "too many": (
-        "the picture would have {n} boxes, more than {most}: too many to read; open fewer levels of modules (expand=0), or "
-        "write a page that opens them on a click: Graph.html(path)"
-    ),
-    "expand": "expand must be a number of levels from 0 up, 'all' or None, got {expand!r}",
-    "direction": "direction must be 'right' or 'down', got {direction!r}",
+    "fewer": "Open fewer levels of modules (expand=0), or write a page that opens them on a click: Graph.html(path).",
     # kinds of things, for the legend and for people who hear the page
     "legend": "Legend",
     "legend.leaf": "leaf: a tensor you made, gets a gradient",
@@ -165,7 +165,7 @@ TEXTS = {
     # outline
     "outline": "Outline",
     "outline.label": "The graph in words: modules and operations in the order they ran",
-    "outline.of": "of {operands}",
+    "outline.of": " of {operands}",
     # replay
     "replay": "Replay",
     "replay.play": "Play",
@@ -199,4 +199,9 @@ def say(key: str, **values: object) -> str:
         text = TEXTS[f"{key}|{'one' if values.get('n') == 1 else 'many'}"]
     if "n" in values and isinstance(values["n"], int):
         values["n"] = f"{values['n']:,}"
-    return text.format(**values)
+    return language.say(text, **values)
+
+
+def page_texts() -> dict[str, str]:
+    """The texts in the language that is on, for the program in the page to fill in."""
+    return {key: language.translated(text) for key, text in TEXTS.items()}

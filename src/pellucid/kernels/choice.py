@@ -1,0 +1,86 @@
+"""Which form of a kernel runs: plain NumPy, or the one compiled by Numba. One table says from which size on.
+
+A family of kernels has two files: `kernels/<family>.py`, what operators call, with the plain form of everything, and
+`kernels/compiled/<family>.py`, the compiled forms of what is worth it. The plain form asks
+
+    fast = compiled("softmax", x.size, x)
+    if fast:
+        return fast.softmax(x)
+
+and goes on in NumPy where the answer is None. Small arrays never load Numba; a program of small arrays never imports it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+from types import ModuleType
+
+import numpy as np
+
+__all__ = ["CROSSOVERS", "always", "compiled", "never"]
+
+# The size from which on the compiled form is faster: numbers of elements of the largest array, unless a comment says
+# otherwise. `python benchmarks/crossovers.py` measures them.
+CROSSOVERS = {
+    "products": 1 << 18,  # multiplications of one product: from here on OpenBLAS would wake its threads
+}
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+class _Choice:
+    """What is chosen at present, for the whole process."""
+
+    possible: bool | None = None  # False without Numba, or where the environment forbids it; None until it is asked
+    least: int | None = None  # a size that stands in for every crossover
+
+
+def compiled(name: str, size: int, *arrays: np.ndarray) -> ModuleType | None:
+    """The compiled forms of a family, or None where the plain one is to be used.
+
+    Args:
+        name: a key of CROSSOVERS: "family", or "family.kernel" for a kernel that has a crossover of its own.
+        size: what is compared with the crossover.
+        arrays: what the kernel will get; all float32 or all float64, otherwise the plain form is used.
+    """
+    least = _Choice.least
+    if size < (CROSSOVERS[name] if least is None else least) or _Choice.possible is False:
+        return None
+    dtype = arrays[0].dtype
+    if dtype not in FLOATS or any(each.dtype != dtype for each in arrays[1:]):
+        return None
+    if _Choice.possible is None and not _is_possible():
+        return None
+    return importlib.import_module(f"pellucid.kernels.compiled.{name.partition('.')[0]}")
+
+
+def _is_possible() -> bool:
+    """Whether Numba is there and wanted: `PELLUCID_KERNELS=numpy` in the environment turns compiled kernels off."""
+    wanted = os.environ.get("PELLUCID_KERNELS", "").lower() not in ("numpy", "0", "off")
+    _Choice.possible = wanted and importlib.util.find_spec("numba") is not None
+    return _Choice.possible
+
+
+@contextlib.contextmanager
+def always():
+    """Use compiled forms whatever the size (for tests)."""
+    with _least(0):
+        yield
+
+
+@contextlib.contextmanager
+def never():
+    """Use plain forms whatever the size (for tests and comparisons)."""
+    with _least(1 << 62):
+        yield
+
+
+@contextlib.contextmanager
+def _least(size: int):
+    before, _Choice.least = _Choice.least, size
+    try:
+        yield
+    finally:
+        _Choice.least = before
