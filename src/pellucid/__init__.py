@@ -7,8 +7,7 @@ first named.
 from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 
-from pellucid import autograd
-from pellucid import ops as _ops
+from pellucid import autograd, ops
 from pellucid.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from pellucid.autograd.grad_mode import (
     enable_grad,
@@ -18,7 +17,7 @@ from pellucid.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from pellucid.autograd.operator import PUBLIC as _PUBLIC
+from pellucid.autograd.registry import PUBLIC as _PUBLIC
 from pellucid.compiler import compile
 from pellucid.core.device import device
 from pellucid.core.dtype import (
@@ -55,8 +54,6 @@ from pellucid.core.size import Size
 from pellucid.core.tensor import Tensor, strided
 from pellucid.threads import get_num_interop_threads, get_num_threads, set_num_interop_threads, set_num_threads
 from pellucid.version import __version__
-
-globals().update(_PUBLIC["torch"])
 
 _SUBMODULES = (
     "accelerator",
@@ -117,8 +114,13 @@ def __getattr__(name: str):
     if name in _ELSEWHERE:
         found = globals()[name] = getattr(_import_module(_ELSEWHERE[name]), name)
         return found
+    if name in _PUBLIC["torch"]:
+        found = globals()[name] = _PUBLIC["torch"][name]
+        return found
+    if name == "__all__":
+        return [each for each in __dir__() if not each.startswith("_")]
     raise AttributeError(f"module 'pellucid' has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted({*globals(), *_SUBMODULES, *_ELSEWHERE})
+    return sorted({*globals(), *_SUBMODULES, *_ELSEWHERE, *_PUBLIC["torch"].names()})

@@ -1,5 +1,5 @@
 """`torch.fft`: the names of Fourier transforms; the operators are in `ops/`."""
 
-from pellucid.autograd.operator import PUBLIC
+from pellucid.autograd.registry import public_names
 
-globals().update(PUBLIC.get("fft", {}))
+__all__, __getattr__ = public_names("fft", globals())

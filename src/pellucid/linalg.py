@@ -1,5 +1,5 @@
 """`torch.linalg`: the names of linear algebra; the operators are in `ops/`."""
 
-from pellucid.autograd.operator import PUBLIC
+from pellucid.autograd.registry import public_names
 
-globals().update(PUBLIC.get("linalg", {}))
+__all__, __getattr__ = public_names("linalg", globals())

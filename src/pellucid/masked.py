@@ -1,5 +1,5 @@
 """`torch.masked`: the names of reductions and normalisations under a mask; the functions are in `ops/`."""
 
-from pellucid.autograd.operator import PUBLIC
+from pellucid.autograd.registry import public_names
 
-globals().update(PUBLIC.get("masked", {}))
+__all__, __getattr__ = public_names("masked", globals())

@@ -1,5 +1,5 @@
 """`torch.special`: the names of special functions; the operators are in `ops/`."""
 
-from pellucid.autograd.operator import PUBLIC
+from pellucid.autograd.registry import public_names
 
-globals().update(PUBLIC.get("special", {}))
+__all__, __getattr__ = public_names("special", globals())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pellucid.autograd.registry import OPERATORS
 from pellucid.core.dtype import Category, bfloat16, category, float16, get_default_dtype, number_dtype, promoted
 from pellucid.core.errors import fail
 from pellucid.core.quiet import quiet
@@ -49,15 +50,12 @@ class Promote(Enum):
     COMPARE = 3  # the common dtype; the result is a bool
 
 
-OPERATORS: dict[str, Operator] = {}
-
-
 class _Arrays:
     """`F` in a formula that runs on arrays: the raw forward of an operator, by name."""
 
     def __getattr__(self, name: str):
         if name not in OPERATORS:
-            raise AttributeError(f"F.{name}: there is no operator of this name")
+            raise AttributeError(f"F.{name}: there is no operator of this name (a new one is found after docs/make_index.py has run)")
         found = OPERATORS[name].raw
         setattr(self, name, found)
         return found
@@ -68,7 +66,7 @@ class _Tensors:
 
     def __getattr__(self, name: str):
         if name not in OPERATORS:
-            raise AttributeError(f"F.{name}: there is no operator of this name")
+            raise AttributeError(f"F.{name}: there is no operator of this name (a new one is found after docs/make_index.py has run)")
         found = OPERATORS[name].public
         setattr(self, name, found)
         return found

@@ -19,6 +19,7 @@ from pellucid.autograd.declaration import (
     arrays,
     tensors,
 )
+from pellucid.autograd.registry import PUBLIC, Registry
 from pellucid.core.tensor import Tensor
 
 __all__ = [
@@ -35,8 +36,6 @@ __all__ = [
     "operator",
     "tensors",
 ]
-
-PUBLIC: dict[str, dict] = {}  # public module ("torch", "nn.functional", "linalg", ...) -> name -> function
 
 NAMES = ("method", "inplace", "dunder", "reflected", "idunder", "alias", "module")
 
@@ -58,7 +57,7 @@ def operator(**options):
 
     def declare(declaration: type):
         op = Operator(declaration, options)
-        if op.name in OPERATORS:
+        if OPERATORS.declared(op.name):
             raise TypeError(f"there is an operator {op.name!r} already: formulas know operators by their bare names")
         public = templates.public_function(op)
         public.__doc__ = declaration.__doc__
@@ -93,7 +92,7 @@ def _attach(name: str, public, *, method=False, dunder=(), reflected=(), idunder
     """Put a function under all of its names."""
     every = (name, *alias)
     for where in (module,) if isinstance(module, str) else module or ():
-        exported = PUBLIC.setdefault(where, {})
+        exported = PUBLIC.setdefault(where, Registry())
         for each in every:
             exported[each] = public
     if method:

@@ -6,13 +6,7 @@ they only get their address. Nothing is computed in this file.
 
 from __future__ import annotations
 
-import pellucid.ops  # noqa: F401 (registers the functions)
-from pellucid.autograd.operator import PUBLIC
+import pellucid.ops  # noqa: F401 (announces the functions)
+from pellucid.autograd.registry import public_names
 
-globals().update(PUBLIC["nn.functional"])
-
-__all__ = sorted(PUBLIC["nn.functional"])
-
-
-def __getattr__(name: str):
-    raise AttributeError(f"module 'torch.nn.functional' has no attribute {name!r}")
+__all__, __getattr__ = public_names("nn.functional", globals())

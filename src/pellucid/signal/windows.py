@@ -1,5 +1,5 @@
 """`torch.signal.windows`: the names of windows; the functions are in `ops/`."""
 
-from pellucid.autograd.operator import PUBLIC
+from pellucid.autograd.registry import public_names
 
-globals().update(PUBLIC.get("signal.windows", {}))
+__all__, __getattr__ = public_names("signal.windows", globals())

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pellucid.core import random
+from pellucid.kernels.threads import set_threads
 from pellucid.utils.data.dataset import IterableDataset
 from pellucid.utils.data.fetch import fetcher
 from pellucid.utils.data.info import WorkerInfo, set_worker_info
@@ -125,6 +126,7 @@ def run(job: Job, connection: Connection, to_close: list[Connection]) -> None:
     for other in to_close:
         other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the parent decides what follows
+    set_threads(1)  # workers share out the processors among themselves
     _seed(job)
     tasks: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(connection, tasks), daemon=True).start()
@@ -132,8 +134,7 @@ def run(job: Job, connection: Connection, to_close: list[Connection]) -> None:
         _serve(job, connection, tasks)
     except (BrokenPipeError, ConnectionResetError):
         pass  # the parent has gone, or no longer listens
-    finally:
-        connection.close()
+    # The connection is left to the end of the process: `_listen` may be reading from it.
 
 
 def _seed(job: Job) -> None:

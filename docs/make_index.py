@@ -1,0 +1,105 @@
+"""Write `src/pellucid/ops/index.py`: which family of operators makes which names.
+
+    python docs/make_index.py [--check]
+
+`--check` compares instead of writing, and fails where the index is out of date. Each family is imported, and what was
+entered or attached meanwhile, and not by a family that it imports itself, is its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.machinery
+import sys
+import textwrap
+from pathlib import Path
+
+INDEX = Path(__file__).parents[1] / "src" / "pellucid" / "ops" / "index.py"
+PREFIX = "pellucid.ops."
+HEADER = '''"""Which family of operators makes which names. Written by `docs/make_index.py`; a test compares.
+
+`import pellucid` reads this instead of importing the families; each is imported when one of its names is first used. Under
+"operators" are the names that formulas use, under "Tensor" methods, under all others what public modules export.
+"""
+
+FAMILIES: dict[str, dict[str, str]] = {
+'''
+
+
+class Watch:
+    """Attributes names to the families that make them, while those are being imported."""
+
+    def __init__(self):
+        self.owners: dict[tuple[str, str], str] = {}
+        self.depth: list[set] = []
+        self.plain = importlib.machinery.SourceFileLoader.exec_module
+
+    def exec_module(self, loader, module) -> None:
+        """Run a module; note what it changed."""
+        family = module.__name__.removeprefix(PREFIX)
+        if not module.__name__.startswith(PREFIX) or family == "index":
+            self.plain(loader, module)
+            return
+        before = held()
+        self.depth.append(set())
+        self.plain(loader, module)
+        nested = self.depth.pop()
+        changed = {key for key, value in held().items() if before.get(key) != value}
+        for key in changed - nested:
+            self.owners[key] = family
+        for key in nested & set(self.owners):
+            if self.depth:
+                self.depth[-1].add(key)
+        if self.depth:
+            self.depth[-1] |= changed
+
+
+def held() -> dict[tuple[str, str], int]:
+    """Everything that is attached or entered at this moment: (where, name) -> identity."""
+    registry = sys.modules.get("pellucid.autograd.registry")
+    if registry is None:
+        return {}
+    later = registry._Later
+    found = {("Tensor", name): id(value) for name, value in vars(registry.Tensor).items() if type(value) is not later}
+    tables = {"operators": registry.OPERATORS, **registry.PUBLIC}
+    found |= {(where, name): id(dict.__getitem__(table, name)) for where, table in tables.items() for name in dict.keys(table)}
+    return found
+
+
+def index() -> str:
+    """The text of the index."""
+    watch = Watch()
+    importlib.machinery.SourceFileLoader.exec_module = lambda loader, module: watch.exec_module(loader, module)
+    sys.path.insert(0, str(INDEX.parents[2]))
+    for path in sorted(INDEX.parent.glob("*.py")):
+        if path.stem not in ("__init__", "index"):
+            importlib.import_module(f"{PREFIX}{path.stem}")
+    families: dict[str, dict[str, list[str]]] = {}
+    for (where, name), family in sorted(watch.owners.items()):
+        if name not in ("__doc__", "__abstractmethods__"):
+            families.setdefault(family, {}).setdefault(where, []).append(name)
+    return HEADER + "".join(_family(name, families[name]) for name in sorted(families)) + "}\n"
+
+
+def _family(name: str, tables: dict[str, list[str]]) -> str:
+    lines = [f'    "{name}": {{']
+    for where, names in tables.items():
+        text = " ".join(names)
+        if len(text) + len(where) < 100:
+            lines.append(f'        "{where}": "{text}",')
+        else:
+            lines += [f'        "{where}": """', *textwrap.wrap(text, 105, initial_indent=" " * 12, subsequent_indent=" " * 12)]
+            lines[-1] += '""",'
+    return "\n".join([*lines, "    },\n"])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    check = parser.parse_args().check
+    text = index()
+    if check and INDEX.read_text() != text:
+        sys.exit(f"{INDEX} is out of date: run python docs/make_index.py")
+    if not check:
+        INDEX.write_text(text)
