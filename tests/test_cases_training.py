@@ -165,7 +165,7 @@ def test_clipping_names_the_parameter_that_is_not_finite():
     net.body[0].bias.grad[:] = math.nan
     message = refused(net.parameters())
     assert "gradient of `net.body.0.bias`, number 1 of shape (2,) (2 nan of 2), `net.head.weight`, number 2 " in message
-    assert "of shape (1, 2) (1 inf of 2). To disable this error" in message
+    assert "of shape (1, 2) (1 inf of 2). detect_anomaly() names the operation" in message
     assert "net.body.0.weight" not in message
     assert net.head.bias.grad.item() == 1, "nothing is scaled"
 
@@ -220,31 +220,31 @@ def test_a_copy_names_the_attribute_that_holds_a_result(hold, place):
     with pytest.raises(RuntimeError, match=r"^Only Tensors created explicitly by the user \(graph leaves\)") as caught:
         copy.deepcopy(net)
     message = str(caught.value)
-    assert f"the one at {place} was made by AddmmBackward0 at {__file__}" in message
-    assert "# made here`: keep .detach() of it there, or copy before it is computed." in message
+    assert f"The one at {place} was made by AddmmBackward0 at {__file__}" in message
+    assert "# made here`. Keep .detach() of it there, or copy before it is computed." in message
 
 
 def test_a_copy_of_containers_and_plain_objects_names_the_place_too():
     value = torch.ones(1, requires_grad=True) * 2
     for held, place in (([0, value], "`[1]` of the list"), ({"a": [value]}, "`['a'][0]` of the dict")):
-        with pytest.raises(RuntimeError, match="the one at ") as caught:
+        with pytest.raises(RuntimeError, match="The one at ") as caught:
             copy.deepcopy(held)
         assert place in str(caught.value)
     net = nn.Identity()
     net.last = value
-    with pytest.raises(RuntimeError, match=r"the one at `model\.last` of the Trainer"):
+    with pytest.raises(RuntimeError, match=r"The one at `model\.last` of the Trainer"):
         copy.deepcopy(Trainer(net))
 
 
 def test_a_copy_of_a_leaf_whose_gradient_has_a_history():
     x = torch.ones(1, requires_grad=True)
     x.grad = torch.ones(1, requires_grad=True) * 2
-    with pytest.raises(RuntimeError, match="the one at `grad` of the Tensor was made by MulBackward0"):
+    with pytest.raises(RuntimeError, match="The one at `grad` of the Tensor was made by MulBackward0"):
         copy.deepcopy(x)
 
 
 def test_a_copy_of_a_result_alone_has_no_place_to_name():
-    with pytest.raises(RuntimeError, match=r"at the moment; this one was made by MulBackward0 .*: copy \.detach"):
+    with pytest.raises(RuntimeError, match=r"at the moment\nThis one was made by MulBackward0 .*\. Copy \.detach"):
         copy.deepcopy(torch.ones(1, requires_grad=True) * 2)
 
 

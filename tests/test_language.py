@@ -147,8 +147,14 @@ def texts_of(tree):
             for each in (argument.body, argument.orelse) if isinstance(argument, ast.IfExp) else (argument,):
                 if isinstance(each, ast.Constant):
                     yield node.lineno, each.value
-                elif not isinstance(each, (ast.Name, ast.Attribute, ast.Subscript)):  # those were marked by `template`
+                elif not is_marked(each):
                     yield node.lineno, None
+
+
+def is_marked(argument):
+    """Whether it is a name or a look-up in a table: what these hold was marked by `template` where it stands."""
+    looks_up = isinstance(argument, ast.Call) and isinstance(argument.func, ast.Attribute) and argument.func.attr == "get"
+    return looks_up or isinstance(argument, (ast.Name, ast.Attribute, ast.Subscript))
 
 
 def said():

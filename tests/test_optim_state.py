@@ -133,7 +133,7 @@ def test_the_state_of_another_kind_of_optimizer_is_refused(loading, saved):
         second.load_state_dict(first.state_dict())
         train(second, params, 1)
     else:
-        refused(second, first.state_dict(), f"loaded state dict is not that of {loading}: ")
+        refused(second, first.state_dict(), f"loaded state dict is not that of {loading}\n")
 
 
 def test_what_differs_is_named():
@@ -142,16 +142,16 @@ def test_what_differs_is_named():
     for optimizer in optimizers.values():
         train(optimizer, params, 1)
     states = {name: optimizer.state_dict() for name, optimizer in optimizers.items()}
-    text = "its parameter group 0 has no 'momentum', 'dampening' and has 'betas', 'eps', 'amsgrad', "
-    refused(optimizers["SGD"], states["Adam"], text, "which SGD does not know; it has 'amsgrad', 'betas'")
-    refused(optimizers["Adam"], states["NAdam"], "group 0 has 'momentum_decay', which Adam does not know")
+    text = "Its parameter group 0 has no 'momentum', 'dampening'. SGD does not know the options 'betas', 'eps', 'amsgrad', "
+    refused(optimizers["SGD"], states["Adam"], text, "Parameter group 0 has 'amsgrad', 'betas'")
+    refused(optimizers["Adam"], states["NAdam"], "Adam does not know the options 'momentum_decay'. Parameter group 0 has")
     refused(optimizers["LBFGS"], states["SGD"], "group 0 has no 'max_iter', 'max_eval'")
-    text = "group 0 has 'amsgrad', 'decoupled_weight_decay', which Adamax does not know"
+    text = "Adamax does not know the options 'amsgrad', 'decoupled_weight_decay'"
     refused(optimizers["Adamax"], states["Adam"], text)
     old = copy.deepcopy(states["Adam"])
     for name in ("amsgrad", "fused", "decoupled_weight_decay"):
         del old["param_groups"][0][name]
-    text = "the state of parameter 0 has no 'exp_inf'; it has 'exp_avg', 'exp_avg_sq', 'step'"
+    text = "Its state of parameter 0 has no 'exp_inf'. There is 'exp_avg', 'exp_avg_sq', 'step'."
     refused(optimizers["Adamax"], old, text)
 
 

@@ -149,6 +149,50 @@ def test_a_value_carried_over_is_named_and_is_to_be_detached():
     assert text.splitlines()[-1].startswith("Specify retain_graph=True")
 
 
+def hidden_states():
+    rnn, hidden = nn.LSTM(2, 3), None
+    for _ in range(2):
+        out, hidden = rnn(torch.ones(1, 1, 2), hidden)
+        out.sum().backward()
+
+
+def two_states():
+    rnn, h, c = nn.LSTMCell(2, 3), torch.zeros(1, 3), torch.zeros(1, 3)
+    for _ in range(2):
+        h, c = rnn(torch.ones(1, 2), (h, c))
+        h.sum().backward()
+
+
+def states_in_a_tuple():
+    rnn, states = nn.LSTMCell(2, 3), (torch.zeros(1, 3), torch.zeros(1, 3))
+    for _ in range(2):
+        states = rnn(torch.ones(1, 2), states)
+        states[0].sum().backward()
+
+
+def total_of_losses():
+    weights, total = leaf([0.5], F32), 0
+    for _ in range(2):
+        total += (weights * weights).sum()
+        total.backward()
+
+
+@pellucid_only("PyTorch names no line")
+@pytest.mark.parametrize(
+    ("program", "called", "detach"),
+    [
+        (hidden_states, "`hidden`", "hidden = tuple(part.detach() for part in hidden)"),
+        (two_states, "`h` or `c`", "h, c = h.detach(), c.detach()"),
+        (states_in_a_tuple, "`states`", "states = tuple(part.detach() for part in states)"),
+        (total_of_losses, "`total`", "total = total.detach()"),
+    ],
+)
+def test_states_that_are_passed_round_are_named_and_detached_together(program, called, detach):
+    text = refusal(program)
+    assert re.search(rf"carried over: +{re.escape(called)}, made by", text)
+    assert f"detach it there: {detach} before it is used again." in text
+
+
 @pellucid_only("PyTorch names no line")
 def test_two_losses_with_one_trunk_are_to_be_added():
     text = refusal(shared_trunk)

@@ -4,6 +4,7 @@ import contextlib
 import inspect
 import warnings
 
+import numpy as np
 import pytest
 from library import close, const, leaf, pellucid_only, torch
 
@@ -271,8 +272,8 @@ def test_the_operation_that_makes_the_first_nan_is_named():
     with anomaly(), pytest.raises(RuntimeError) as caught:
         program()
     text = str(caught.value)
-    assert text.startswith("Function 'log' returned nan values in its 0th output: 1 of 1 values, made in the forward")
-    assert f"from finite values at {line_of(program, '# here')}" in text
+    assert text.startswith("Function 'log' returned nan values in its 0th output.\n")
+    assert f"1 of 1 values were made in the forward from finite values at {line_of(program, '# here')}" in text
     assert "  input: [1] float32, value -4" in text
     assert "  first at [0]: input = -4" in text
 
@@ -292,6 +293,19 @@ def test_a_nan_loss_of_a_forward_outside_the_mode_is_reported():
     assert close(x.grad, [-0.25])
     (text,) = [str(w.message) for w in caught]
     assert "backward() starts from a result that is not finite: [] float32, 1 nan, made by SumBackward0 at" in text
+
+
+@pellucid_only("PyTorch says nothing")
+def test_an_infinite_loss_is_reported_with_the_operation_that_made_the_first_inf():
+    def program():
+        grown = leaf([200.0], F32).exp()  # here
+        (grown * 2).sum().backward()
+
+    with anomaly() as caught:
+        program()
+    (text, _) = [str(w.message) for w in caught]
+    assert "backward() starts from a result that is not finite: [] float32, 1 inf, made by SumBackward0 at" in text
+    assert f"The first inf of the forward was made by exp at {line_of(program, '# here')}" in text
 
 
 @pellucid_only("PyTorch names the operation only")
@@ -341,7 +355,7 @@ def test_a_nan_from_infinite_values_tells_where_these_were_made():
     with anomaly(), pytest.raises(RuntimeError) as caught:
         program()
     text = str(caught.value)
-    assert "made in the forward from values that are infinite, but no nan" in text
+    assert "1 of 1 values were made in the forward from values that are infinite, but no nan" in text
     assert f"The first inf of the forward was made by exp at {line_of(program, '# here')}" in text
 
 
@@ -363,6 +377,97 @@ def test_an_infinite_gradient_is_reported_and_raises_nothing():
     assert close(x.grad, [inf])
     (text,) = [str(w.message) for w in caught]
     assert text.startswith("A gradient is infinite. The first inf of the backward was made by SqrtBackward0 at")
+
+
+@pellucid_only("PyTorch sees no forward")
+def test_a_custom_function_that_makes_a_nan_is_named():
+    class Root(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale):
+            with np.errstate(invalid="ignore"):
+                return torch.from_numpy(np.sqrt(x.detach().numpy()) * scale)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None
+
+    x = leaf([4.0, -1.0], F32)
+    with anomaly(), pytest.raises(RuntimeError) as caught:
+        Root.apply(x, 2.0)
+    text = str(caught.value)
+    assert text.startswith("Function 'Root' returned nan values in its 0th output.\n1 of 2 values were made in the forward from finite")
+    assert "  x `x`: [2] float32, from -1 to 4" in text
+    assert "  first at [1]: x = -1, scale = 2" in text
+
+
+@pellucid_only("PyTorch sees no forward")
+def test_a_custom_function_with_any_number_of_arguments():
+    class Quotient(torch.autograd.Function):
+        @staticmethod
+        def forward(*args):
+            with np.errstate(invalid="ignore"):
+                return torch.from_numpy(np.divide(*[x.detach().numpy() for x in args]))
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+    with anomaly(), pytest.raises(RuntimeError, match=r"args\[0\] = 0, args\[1\] = 0"):
+        Quotient.apply(leaf([0.0], F32), torch.zeros(1))
+
+
+@contextlib.contextmanager
+def strict():
+    """Anomaly mode that stops at Inf too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with torch.autograd.detect_anomaly(check_inf=True):
+            yield
+
+
+@pellucid_only("PyTorch does not look for Inf")
+def test_on_request_the_operation_that_makes_the_first_inf_stops_the_forward():
+    def program():
+        x = leaf([200.0, 1.0], F32)
+        grown = x.exp()  # here
+        return grown * 2
+
+    with strict(), pytest.raises(RuntimeError) as caught:
+        program()
+    text = str(caught.value)
+    assert text.startswith("Function 'exp' returned inf values in its 0th output.\n")
+    assert f"1 of 2 values were made in the forward from finite values at {line_of(program, '# here')}" in text
+    assert "  input `x`: [2] float32, from 1 to 200" in text
+    assert "  result: [2] float32, value 2.71828, 1 inf" in text
+    assert "  first at [0]: input = 200" in text
+
+
+@pellucid_only("PyTorch does not look for Inf")
+def test_on_request_the_derivative_that_makes_the_first_inf_stops_the_backward():
+    with strict(), pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned inf values in its 0th output"):
+        (leaf([0.0], F32).sqrt() * 2).sum().backward()
+
+
+@pellucid_only("PyTorch does not look for Inf")
+def test_an_inf_that_was_given_stops_nothing_on_request_either():
+    scores = leaf([1.0, 2.0], F32)
+    with strict():
+        weights = scores.masked_fill(torch.tensor([True, False]), -inf).softmax(0)
+        (torch.full((2,), inf) + weights).isinf()
+        weights[1].backward()
+    assert close(scores.grad, [0.0, 0.0])
+
+
+@pellucid_only("PyTorch does not look for Inf")
+def test_what_is_looked_for_is_a_setting_of_the_mode():
+    with strict():
+        assert torch.is_anomaly_enabled()
+        assert torch.is_anomaly_check_nan_enabled()
+        with anomaly():
+            assert leaf([200.0], F32).exp().isinf().all()
+        with pytest.raises(RuntimeError, match="returned inf values"):
+            leaf([200.0], F32).exp()
+    assert leaf([200.0], F32).exp().isinf().all()
 
 
 @pellucid_only("PyTorch sees no forward")

@@ -242,7 +242,7 @@ def test_a_parameter_that_a_step_changed_is_named_by_its_module():
 def test_an_activation_in_place_within_a_model_is_told_from_a_write_by_hand():
     net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sigmoid(), torch.nn.ReLU(inplace=True))
     out = net(torch.ones(1, 2)).sum()
-    assert "relu_ ran within that line: where it is a module, build it with inplace=False." in refusal(out.backward)
+    assert refusal(out.backward).endswith("relu_ ran within that line: build net.2 (ReLU) with inplace=False.")
 
 
 @pellucid_only("PyTorch names no line")
@@ -261,6 +261,37 @@ def test_a_write_by_hand_is_to_be_made_out_of_place(write, advice):
     text = refusal(lambda: out.sum().backward())
     assert "value:        `y`" in text
     assert advice in text
+
+
+@pellucid_only("PyTorch names no line")
+def test_an_activation_in_place_that_no_module_is_known_for():
+    def hidden(x):
+        return torch.nn.functional.relu(x, inplace=True)
+
+    y = torch.ones(2, requires_grad=True).sigmoid()
+    out = hidden(y).sum()
+    assert "relu_ ran within that line: where it is a module, build it with inplace=False." in refusal(out.backward)
+
+
+@pellucid_only("PyTorch names no line")
+@pytest.mark.parametrize(
+    ("write", "operation", "called"),
+    [
+        ("h += 1", "add_", "`h`"),
+        ("h.mul_(2)", "mul_", "`h`"),
+        ("h[0] = 2.0", "an assignment", "a part of `h`"),
+        ("h[0] *= 2.0", "an assignment", "a part of `h`"),
+        ("held[0].add_(1)", "add_", "no variable holds it now"),
+    ],
+)
+def test_a_value_whose_variable_is_gone_is_called_as_on_the_line_that_overwrote_it(tmp_path, write, operation, called):
+    file = tmp_path / "program.py"
+    file.write_text(f"def forward(x):\n    h = x.sigmoid()\n    held = [h]\n    {write}\n    return held[0].sum()\n")
+    scope = {}
+    exec(compile(file.read_text(), str(file), "exec"), scope)
+    text = refusal(scope["forward"](leaf([1.0, 2.0], F32)).backward)
+    assert f"  value:        {called}\n" in text
+    assert f"  overwritten:  by {operation} at {file}:4, `{write}`" in text
 
 
 @pellucid_only("PyTorch names no line")

@@ -1,5 +1,6 @@
 """`why`: why `.grad` of a tensor is what it is. Errors and warnings say the same, and nothing lives longer for it."""
 
+import contextlib
 import gc
 import inspect
 import warnings
@@ -11,6 +12,7 @@ from library import ON_PELLUCID, Marker, close, torch
 if not ON_PELLUCID:
     pytest.skip("PyTorch explains nothing", allow_module_level=True)
 
+from pellucid.core.language import set_language
 from pellucid.graph import Cause, Why, why
 
 nn = torch.nn
@@ -99,6 +101,39 @@ def test_a_block_without_gradients_is_a_cut_with_a_line():
     assert "Move that line out of the no_grad block" in answer.advice
 
 
+def test_a_block_of_inference_is_a_cut_too():
+    w = leaf(1.0)
+    with torch.inference_mode():
+        y = w * 2
+    assert "its gradient path was cut by inference_mode at" in why(y).reason
+    assert "Move that line out of the inference_mode block" in why(y).advice
+
+
+def test_values_that_were_taken_out_of_the_graph():
+    w, plain = leaf(1.0, 2.0), torch.ones(2)
+    net = nn.Linear(2, 1)
+    by_item = torch.tensor((w * 2).sum().item())  # by item
+    by_copy = torch.tensor(net(plain).tolist())  # by copy
+    for name, value in (("item", by_item), ("copy", by_copy)):
+        answer = why(value)
+        assert answer.cause is Cause.CUT
+        assert f"it is made of values that were taken out of the graph at {here(f'# by {name}')}" in answer.reason
+        assert "Compute it from the tensors themselves" in answer.advice
+    harmless = torch.tensor(plain.tolist())
+    for value in (harmless, plain):
+        assert why(value).cause is Cause.NO_GRAD_WANTED
+
+
+def test_a_conversion_to_integers_is_a_cut():
+    w = leaf(1.0, 2.0)
+    answer = why((w * 2).long().float())  # here
+    assert answer.cause is Cause.CUT
+    assert f"its gradient path was cut by to(torch.int64) at {here('# here')}" in answer.reason
+    with torch.no_grad():
+        assert "cut by no_grad at" in why((w * 2).long()).reason
+    assert (w * 2).to(torch.float64).requires_grad
+
+
 def test_a_computed_tensor_names_its_operation_and_the_leaf_to_read():
     w = torch.ones(2, requires_grad=True)  # made
     y = w * 3  # computed
@@ -152,6 +187,53 @@ def test_a_derivative_that_was_taken_elsewhere():
     assert "autograd.grad() returns gradients and fills in none" in answer.advice
 
 
+@pytest.mark.parametrize("how", ["inputs", "gradient"])
+def test_the_line_of_a_backward_with_arguments_is_found(how):
+    w, other = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    out = w * other
+    if how == "inputs":
+        out.sum().backward(inputs=[other])  # by inputs
+    else:
+        out.backward(gradient=torch.ones(2))  # by gradient
+        w.grad = None
+    if how == "inputs":
+        assert f"a derivative was taken at {here('# by inputs')}" in why(w, out).reason
+    with pytest.raises(RuntimeError, match="a second time") as caught:
+        out.sum().backward()
+    assert f"first backward:  at {here(f'# by {how}')}" in str(caught.value)
+
+
+def test_a_graph_that_saves_nothing_does_not_tell_whether_a_backward_has_run():
+    w = leaf(1.0, 2.0)
+    loss = w.sum()
+    torch.autograd.grad(loss, w)
+    answer = why(w)
+    assert answer.cause is Cause.NOT_RUN
+    assert "`loss` was computed from it, and no backward has filled it in." in answer.reason
+
+
+def test_retain_grad_after_the_backward_is_too_late():
+    w = leaf(1.0, 2.0)
+    y = w * 3
+    loss = y.sum()
+    loss.backward()  # the backward
+    y.retain_grad()
+    answer = why(y)
+    assert answer.cause is Cause.NOT_KEPT
+    assert f"the backward at {here('# the backward')}" in answer.reason
+    assert "went through it before retain_grad() was called." in answer.reason
+    assert answer.advice == "Call y.retain_grad() before that backward."
+
+
+def test_a_retained_gradient_that_was_dropped():
+    y = leaf(1.0, 2.0) * 3
+    y.retain_grad()
+    y.sum().backward()
+    y.grad = None  # dropped
+    assert why(y).cause is Cause.RESET
+    assert here("# dropped") in why(y).reason
+
+
 @pytest.mark.parametrize("how", ["assignment", "deletion", "optimizer", "module"])
 def test_a_gradient_that_was_dropped(how):
     net = nn.Linear(2, 1, bias=False)
@@ -189,6 +271,13 @@ def test_a_leaf_that_came_to_require_grad_too_late():
     assert answer.cause is Cause.NOT_REACHED
     assert f"It was made to require grad at {here('# late')}" in answer.reason
     assert "what was computed from it before does not count" in answer.reason
+
+
+def test_a_leaf_that_has_required_grad_from_the_start_did_not_come_late():
+    net, other = nn.Linear(2, 1), leaf(1.0)
+    loss = other * 2
+    for tensor in (net.weight, torch.ones(2, requires_grad=True)):
+        assert "It was made to require grad" not in why(tensor, loss).reason
 
 
 def test_a_cut_on_the_way_from_the_leaf_to_the_result_is_named():
@@ -282,6 +371,23 @@ def test_a_backward_from_a_cut_result_that_was_set_to_require_grad_warns():
     assert caught[0].filename == __file__
 
 
+def test_a_backward_from_what_frozen_parameters_made_and_was_set_to_require_grad_warns():
+    net = nn.Linear(2, 1).requires_grad_(False)
+    loss = net(torch.ones(1, 2)).sum()
+    loss.requires_grad = True  # the setting
+    with pytest.warns(UserWarning, match="nothing will be trained") as caught:
+        loss.backward()
+    assert f"on which requires_grad = True was set at {here('# the setting')}" in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+def test_a_backward_from_a_leaf_that_was_made_one_does_not_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.ones(1, requires_grad=True).backward()
+        nn.Parameter(torch.ones(1), requires_grad=False).requires_grad_().backward()
+
+
 def test_a_detached_tensor_that_is_used_on_as_a_leaf_does_not_warn():
     w = leaf(1.0, 2.0)
     start = (w * 2).detach().requires_grad_()
@@ -295,61 +401,135 @@ def test_a_detached_tensor_that_is_used_on_as_a_leaf_does_not_warn():
 # --- what lives how long --------------------------------------------------------------------------------------------------
 
 
-def in_place_error(x, marker):
+def refusal(program):
+    """The error that a program ends in, without the frames it has passed through."""
+    try:
+        program()
+    except (RuntimeError, IndexError) as error:
+        for each in (error, error.__cause__, error.__context__):
+            if each is not None:
+                each.__traceback__ = None
+        return error
+    raise AssertionError("nothing was refused")
+
+
+@contextlib.contextmanager
+def recorded():
+    """The warnings of a block."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
+
+
+def in_place(x, marker):
     y = x * 1
     z = y * y
     y.add_(1)
-    with pytest.raises(RuntimeError) as caught:
-        z.sum().backward()
-    return str(caught.value)
+    return refusal(lambda: z.sum().backward())
 
 
-def second_backward_error(x, marker):
+def on_a_leaf(x, marker):
+    return refusal(lambda: x.add_(1))
+
+
+def twice(x, marker):
     z = x * x
     z.sum().backward()
-    with pytest.raises(RuntimeError) as caught:
-        z.sum().backward()
-    return str(caught.value)
+    return refusal(lambda: z.sum().backward())
 
 
-def no_grad_error(x, marker):
-    with pytest.raises(RuntimeError) as caught:
-        x.detach().sum().backward()
-    return str(caught.value)
+def carried(x, marker):
+    state = torch.ones(2)
+    for _ in range(2):
+        state = state * x
+        loss = state.sum()
+        try:
+            loss.backward()
+        except RuntimeError as error:
+            return str(error)
 
 
-def non_leaf_warning(x, marker):
+def no_grad(x, marker):
+    return refusal(lambda: x.detach().sum().backward())
+
+
+def unused(x, marker):
+    return refusal(lambda: torch.autograd.grad((x * 2).sum(), leaf(1.0)))
+
+
+def non_leaf(x, marker):
     y = x * 2
-    with pytest.warns(UserWarning, match="not a leaf") as caught:
+    with recorded() as caught:
         assert y.grad is None
-    return str(caught[0].message)
+    return caught
 
 
-def anomaly_error(x, marker):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with torch.autograd.detect_anomaly(), pytest.raises(RuntimeError) as caught:
-            (x - 100).log()
-    return str(caught.value)
+def made_leaf(x, marker):
+    loss = (x * 2).argmax().float().requires_grad_()
+    with recorded() as caught:
+        loss.backward()
+    return caught
 
 
-def shape_note(x, marker):
-    with pytest.raises(RuntimeError) as caught:
-        nn.Linear(3, 1)(x[None])
-    return caught.value.__notes__
+def anomaly_forward(x, marker):
+    with recorded() as caught, torch.autograd.detect_anomaly():
+        return caught, refusal((x - 100).log)
 
 
-def an_answer(x, marker):
+def anomaly_backward(x, marker):
+    with recorded() as caught, torch.autograd.detect_anomaly():
+        return caught, refusal((x * 0).sqrt().mul(0.0).sum().backward)
+
+
+def anomaly_root(x, marker):
+    with recorded() as caught, torch.autograd.detect_anomaly():
+        (x * 1000).exp().sum().backward()
+    return caught
+
+
+def shape(x, marker):
+    return refusal(lambda: x + torch.ones(5))
+
+
+def shape_in_a_module(x, marker):
+    return refusal(lambda: nn.Linear(3, 1)(x[None]))
+
+
+def shape_before_an_operator(x, marker):
+    return refusal(lambda: nn.Sequential(nn.LayerNorm(5))(x[None]))
+
+
+def shape_in_a_list(x, marker):
+    return refusal(lambda: torch.cat([x, x[None]]))
+
+
+def failed_graph(x, marker):
+    error = refusal(lambda: torch.graph.of(nn.Sequential(nn.Linear(2, 2), nn.Linear(3, 1)), x[None]))
+    return error, error.graph
+
+
+def failed_block(x, marker):
+    block = torch.graph.record()
+
+    def program():
+        with block:
+            (x * 2) @ torch.ones(5)
+
+    return refusal(program), block
+
+
+def answers(x, marker):
     y = x * 2
     loss = y.sum()
-    answers = why(x), why(y), why(x, loss)
+    found = why(x), why(y), why(x, loss), why(y.detach())
     x.grad = torch.ones(2)
     x.grad = None
-    return answers, why(x)
+    return found, why(x)
 
 
 EXPLANATIONS = [
-    in_place_error, second_backward_error, no_grad_error, non_leaf_warning, anomaly_error, shape_note, an_answer,
+    in_place, on_a_leaf, twice, carried, no_grad, unused, non_leaf, made_leaf, anomaly_forward, anomaly_backward, anomaly_root,
+    shape, shape_in_a_module, shape_before_an_operator, shape_in_a_list, failed_graph, failed_block, answers,
 ]  # fmt: skip
 
 
@@ -360,10 +540,15 @@ def test_no_explanation_keeps_a_tensor_an_array_or_a_frame_alive(explain):
         kept = explain(x, marker)
         return kept, weakref.ref(x), weakref.ref(x._array), weakref.ref(marker)
 
-    kept, *references = program()
-    gc.collect()  # an exception's traceback is a cycle with the frame that caught it
-    assert kept
-    assert [reference() for reference in references] == [None] * 3
+    program()  # what is made on first use may be found by the garbage collector only
+    gc.collect()
+    gc.disable()
+    try:
+        kept, *references = program()
+        assert kept
+        assert [reference() for reference in references] == [None] * 3
+    finally:
+        gc.enable()
 
 
 def test_what_is_noted_of_writes_leaves_and_backwards_keeps_no_frame_alive():
@@ -386,6 +571,23 @@ def test_what_is_noted_of_writes_leaves_and_backwards_keeps_no_frame_alive():
         assert len(kept[1]._counter.writes_after(-1)) == 2
     finally:
         gc.enable()
+
+
+REFUSALS = [in_place, twice, no_grad, unused, shape, shape_in_a_module, anomaly_forward]
+
+
+@pytest.mark.parametrize("explain", REFUSALS)
+def test_in_every_language_errors_begin_with_the_same_line(explain):
+    def first_line():
+        answer = explain(leaf(1.0, 2.0), None)
+        return str(answer[1] if isinstance(answer, tuple) else answer).split("\n")[0]
+
+    english = first_line()
+    set_language("zh")
+    try:
+        assert first_line() == english
+    finally:
+        set_language(None)
 
 
 def test_a_counter_remembers_the_last_writes_only():

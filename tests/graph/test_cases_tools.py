@@ -70,14 +70,14 @@ def test_a_submodule_called_by_its_forward_counts():
     class Direct(nn.Module):
         def __init__(self):
             super().__init__()
-            self.inner = nn.Linear(4, 3)
+            self.inner, self.outer = nn.Linear(2, 4), nn.Linear(4, 1)
 
         def forward(self, x):
-            return self.inner.forward(x)
+            return self.outer(self.inner.forward(x))
 
-    table = graph.summary(Direct(), pellucid.ones(1, 4))
-    assert "parameters: 15, of which 15 are trainable" in str(table)
-    assert "60 B" in graph.cost(Direct(), pellucid.ones(1, 4)).text()
+    table = graph.summary(Direct(), pellucid.ones(1, 2))
+    assert "parameters: 17, of which 17 are trainable" in str(table)
+    assert "68 B" in graph.cost(Direct(), pellucid.ones(1, 2)).text()
 
 
 def test_a_layer_called_twice_has_its_parameters_once():
@@ -117,6 +117,19 @@ def test_a_model_that_fails_midway_shows_what_ran():
     assert "model.0" in shown
     assert "linear" in shown
     assert caught.value.graph.failure.module == "model.2"
+
+
+def test_a_write_by_data_that_no_backward_sees_is_seen_in_a_recorded_graph():
+    x = pellucid.tensor([1.0, 2.0], requires_grad=True)
+    with graph.record() as g:
+        y = x * x
+        x.data.add_(1)
+    (cut,) = g.cuts
+    assert cut.reason == "data"
+    assert g.nodes[cut.target].operator == "add"
+    assert g.nodes[cut.target].inplace
+    y.sum().backward()
+    assert x.grad.tolist() == [4, 6]
 
 
 def test_a_loss_of_a_row_and_a_column_warns_with_shapes_and_the_way_out():

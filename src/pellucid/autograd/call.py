@@ -28,7 +28,7 @@ from pellucid.autograd.views import (
     written,
 )
 from pellucid.core.dtype import category
-from pellucid.core.errors import shape_text, type_name
+from pellucid.core.errors import note_call, shape_text, type_name
 from pellucid.core.modes import modes
 from pellucid.core.sites import caller
 from pellucid.core.tensor import Buffer, Cut, InferenceCounter, Number, Parameter, Tensor, counter, wrap
@@ -72,7 +72,8 @@ def general(op: Operator, values, out=None, within: bool = False):
     if out is not None:
         return _into(op, bound, raw, made, out, need)
     node = None
-    if op.differentiable and need and modes.grad_enabled and not modes.inference:
+    gradients = op.differentiable and need and modes.grad_enabled and not modes.inference
+    if gradients and not (op.casts and made[0]._array.dtype.kind not in "fcV"):
         node = record(op, bound, raw, common, result)
     if op.view or op.multi_view:
         note_views(op, made, bound, raw)
@@ -258,7 +259,9 @@ def finish(op: Operator, made, node, operands, need: bool) -> None:
 def carry_cut(result: Tensor, operands, need: bool, operation: str) -> None:
     """Note on a result without a gradient where its path ended: here, or where that of an operand did."""
     if need:
-        reason = operation if modes.grad_enabled else "no_grad"
+        if operation == "_to_copy":  # what `long()`, `to(dtype)` and the like are made of
+            operation = f"to({result.dtype})"
+        reason = operation if modes.grad_enabled else "inference_mode" if modes.inference else "no_grad"
         result.rare.cut = Cut(reason, *caller(sys._getframe(2)))
         return
     for t in operands:
@@ -317,21 +320,17 @@ def inplace(op: Operator, tensor: Tensor, values, within: bool = False) -> Tenso
             if t._view is not None:
                 refresh(t)
             others = others or t._requires_grad
-    recorded = check_inplace(tensor, others and op.differentiable, op.fills)
-    common = op.compute_dtype(bound)
-    result, raw = (modes.compute or Operator.data)(op, bound, common)
-    result = np.asarray(result)
-    target = tensor._array
-    if result.shape != target.shape:
-        raise RuntimeError(
-            f"output with shape {shape_text(target)} doesn't match the broadcast shape {shape_text(result)}: "
-            f"{op.name}_ writes into its first argument, which cannot grow"
-        )
-    if category(result.dtype) > category(target.dtype):
-        raise RuntimeError(
-            f"result type {type_name(result.dtype)} can't be cast to the desired output type "
-            f"{type_name(target.dtype)}: use the out-of-place {op.name}(), or convert the tensor first"
-        )
+    try:
+        recorded = check_inplace(tensor, others and op.differentiable, op.fills)
+        common = op.compute_dtype(bound)
+        result, raw = (modes.compute or Operator.data)(op, bound, common)
+        result = np.asarray(result)
+        target = tensor._array
+        if result.shape != target.shape or category(result.dtype) > category(target.dtype):
+            raise RuntimeError(_misfit(op, target, result))
+    except (RuntimeError, IndexError) as error:
+        note_call(op, error, bound, f"{op.name}_")
+        raise
     node = None
     if recorded:
         node = record(op, bound, raw, common, result, inplace=tensor) if op.differentiable else None
@@ -345,6 +344,19 @@ def inplace(op: Operator, tensor: Tensor, values, within: bool = False) -> Tenso
     for observer in modes.observers:
         observer(op, bound, raw, [tensor])
     return tensor
+
+
+def _misfit(op: Operator, target: np.ndarray, result: np.ndarray) -> str:
+    """Why a result cannot be written into the operand that it is to replace."""
+    if result.shape != target.shape:
+        return (
+            f"output with shape {shape_text(target)} doesn't match the broadcast shape {shape_text(result)}: "
+            f"{op.name}_ writes into its first argument, which cannot grow"
+        )
+    return (
+        f"result type {type_name(result.dtype)} can't be cast to the desired output type {type_name(target.dtype)}: use the "
+        f"out-of-place {op.name}(), or convert the tensor first"
+    )
 
 
 # --- classes derived from Tensor --------------------------------------------------------------------------------------

@@ -15,11 +15,12 @@ from pellucid.autograd.node import AccumulateGrad, Node, edge_of, edge_to, leaf_
 from pellucid.autograd.views import refresh
 from pellucid.core.callers import warn_caller
 from pellucid.core.dtype import dtype_of
+from pellucid.core.language import message, say
 from pellucid.core.modes import modes
 from pellucid.core.records import CONSTANT, Cut
-from pellucid.core.sites import Site, at, caller
+from pellucid.core.sites import Site, at, caller, outside
 from pellucid.core.size import Size
-from pellucid.core.tensor import Tensor, without_history, wrap
+from pellucid.core.tensor import Parameter, Tensor, without_history, wrap
 
 __all__ = ["GradientEdge", "backward", "get_gradient_edge", "grad"]
 
@@ -95,11 +96,11 @@ def _implicit(root, tensors: bool):
     shape, dtype = fact
     if isinstance(root, GradientEdge) or root.requires_grad:
         if math.prod(shape) != 1:
-            raise RuntimeError(
-                "grad can be implicitly created only for scalar outputs: this tensor has shape "
-                f"{list(shape)}. Reduce it to one number, for example with .sum() or .mean(), or pass "
-                "gradient= of its shape."
-            )
+            advice = say(
+                "This tensor has shape {shape}. Reduce it to one number, for example with .sum() or .mean(), or pass gradient= of "
+                "its shape.", shape=list(shape),
+            )  # fmt: skip
+            raise RuntimeError(message("grad can be implicitly created only for scalar outputs", advice))
         if dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype_of(dtype)}")
     one = np.ones(shape, dtype)
@@ -151,16 +152,15 @@ def backward_one(root: Tensor, retain_graph: bool) -> None:
 def _check_roots(roots) -> None:
     for index, root in enumerate(roots):
         if isinstance(root, Tensor) and not root.requires_grad:
-            raise RuntimeError(
-                f"element {index} of tensors does not require grad and does not have a grad_fn\n{_why(root)}"
-            )
+            first = f"element {index} of tensors does not require grad and does not have a grad_fn"
+            raise RuntimeError(message(first, _why(root)))
         if isinstance(root, Tensor) and root._edge is None:
             _warn_of_made_leaf(root)
 
 
 def _look_at_roots(roots) -> None:
     """In anomaly mode, warn of roots that are not finite."""
-    if modes.anomaly == "nan":
+    if modes.anomaly and modes.anomaly is not True:
         from pellucid.autograd.anomaly import report_roots
 
         report_roots(roots)
@@ -174,16 +174,37 @@ def _why(tensor: Tensor, root: Any = None) -> str:
 
 
 def _warn_of_made_leaf(root: Tensor) -> None:
-    """Warn of a backward from a computed tensor that was made a leaf, by setting requires_grad, after its path was cut."""
+    """Warn of a backward from a result that was made a leaf by setting requires_grad: nothing that led to it is reached."""
     rare = root._rare
-    if rare is None or rare.cut is None or not root.requires_grad:
+    if rare is None or rare.made is None or not root.requires_grad:
         return
-    made = Site.of(*rare.made) if rare.made is not None else None
-    warn_caller(
-        "backward() starts from a tensor that was computed, but whose gradient path was cut by "
-        f"{rare.cut.reason}{at(Site.of(rare.cut.code, rare.cut.lasti))}. Setting requires_grad = True on it{at(made)} has made "
-        "it a leaf, with nothing before it: no gradient goes further, and nothing will be trained. Take the setting out, and do without the cut."
-    )
+    made = at(Site.of(*rare.made[:2]))
+    if rare.cut is not None:
+        warn_caller(
+            say(
+                "backward() starts from a tensor that was computed, but whose gradient path was cut by {operation}{place}. Setting "
+                "requires_grad = True on it{made} has made it a leaf, with nothing before it: no gradient goes further, and nothing "
+                "will be trained. Take the setting out, and do without the cut.",
+                operation=rare.cut.reason, place=at(Site.of(rare.cut.code, rare.cut.lasti)), made=made,
+            )
+        )  # fmt: skip
+    elif len(rare.made) == 3 and not isinstance(root, Parameter):
+        warn_caller(
+            say(
+                "backward() starts from a tensor on which requires_grad = True was set{made}. That makes it a leaf, with nothing before "
+                "it: no gradient goes further, and nothing will be trained. Take the setting out, and ask pellucid.graph.why() of the "
+                "tensor why it does not require grad by itself.",
+                made=made,
+            )
+        )  # fmt: skip
+
+
+def _depth() -> int:
+    """How many frames above `run`, called by the caller of this function, the program's line stands."""
+    depth, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and not outside[frame.f_code.co_filename]:
+        depth, frame = depth + 1, frame.f_back
+    return depth
 
 
 def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -227,19 +248,18 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
     keep = create_graph if retain_graph is None else retain_graph
     edges = [_edge(root) for root in roots]
     if inputs is None:
-        run(edges, gradients, keep_graph=keep, create_graph=create_graph)
+        run(edges, gradients, keep_graph=keep, create_graph=create_graph, above=_depth())
         return
     wanted = _sequence(inputs)
     for index, tensor in enumerate(wanted):
         if isinstance(tensor, Tensor) and not tensor.requires_grad:
-            raise RuntimeError(
-                f"One of the differentiated Tensors does not require grad (inputs[{index}]).\n{_why(tensor)}"
-            )
+            first = f"One of the differentiated Tensors does not require grad (inputs[{index}])."
+            raise RuntimeError(message(first, _why(tensor)))
     targets = [_edge(t) for t in wanted]
     for tensor in wanted:
         if isinstance(tensor, Tensor):
             tensor.retain_grad()  # nothing to do for a leaf
-    run(edges, gradients, keep_graph=keep, create_graph=create_graph, targets=targets)
+    run(edges, gradients, keep_graph=keep, create_graph=create_graph, targets=targets, above=_depth())
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -280,9 +300,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     )
     for index, tensor in enumerate(wanted):
         if isinstance(tensor, Tensor) and not tensor.requires_grad:
-            raise RuntimeError(
-                f"One of the differentiated Tensors does not require grad (inputs[{index}]).\n{_why(tensor)}"
-            )
+            first = f"One of the differentiated Tensors does not require grad (inputs[{index}])."
+            raise RuntimeError(message(first, _why(tensor)))
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
         return _batched(roots, wanted, grads, keep, create_graph, unused_allowed, materialize_grads)
@@ -290,7 +309,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     _check_roots(roots)
     _look_at_roots(roots)
     captured = run([_edge(r) for r in roots], gradients, keep_graph=keep, create_graph=create_graph,
-                   targets=[_edge(t) for t in wanted], accumulate=False)  # fmt: skip
+                   targets=[_edge(t) for t in wanted], accumulate=False, above=_depth())  # fmt: skip
     return tuple(
         _result(tensor, g, index, roots, create_graph, unused_allowed, materialize_grads)
         for index, (tensor, g) in enumerate(zip(wanted, captured, strict=True))
@@ -300,11 +319,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
 def _result(tensor, g, index: int, roots, create_graph: bool, unused_allowed: bool, materialize: bool):
     if g is None:
         if not unused_allowed:
-            raise RuntimeError(
+            first = (
                 f"One of the differentiated Tensors appears to not have been used in the graph (inputs[{index}]). "
                 "Set allow_unused=True if this is the desired behavior."
-                + (f"\n{_why(tensor, roots[0])}" if isinstance(tensor, Tensor) else "")
             )
+            raise RuntimeError(message(first, _why(tensor, roots[0]) if isinstance(tensor, Tensor) else ""))
         return wrap(np.zeros_like(tensor._array), create_graph) if materialize else None
     if create_graph:
         if not g._requires_grad and g._rare is None:

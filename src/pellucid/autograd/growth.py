@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from pellucid.autograd.node import AccumulateGrad, Freed, Node, next_sequence
 from pellucid.core.frames import outer_frames, variables
+from pellucid.core.language import say, sentences
 from pellucid.core.sites import Site
 from pellucid.core.tensor import Tensor
 
@@ -137,14 +138,16 @@ def _search() -> None:
 
 def _warn(site: Any, size: Size, tensor: Tensor) -> None:
     name = _name(tensor)
-    what = f"`{name}`, " if name else "a tensor "
-    message = (
-        f"the graph of {what}made at {site}, grows with every iteration: it is {size.depth:,} operations deep, "
-        f"and {size.freed:,} of its {size.nodes:,} operations have been differentiated already. It keeps the "
-        "graphs of all earlier iterations alive. To add up numbers, use loss.item() or loss.detach(); where a state is "
-        "carried over, detach() it once in each iteration. pellucid.graph.live() shows which names hold graphs."
+    grows = say(
+        "the graph of {what}, made at {site}, grows with every iteration: it is {depth} operations deep, and {freed} of its {nodes} "
+        "operations have been differentiated already. It keeps the graphs of all earlier iterations alive.",
+        what=f"`{name}`" if name else say("a tensor"), site=site, depth=f"{size.depth:,}", freed=f"{size.freed:,}", nodes=f"{size.nodes:,}",
+    )  # fmt: skip
+    advice = say(
+        "To add up numbers, use loss.item() or loss.detach(); where a state is carried over, detach() it once in each iteration. "
+        "pellucid.graph.live() shows which names hold graphs."
     )
-    warnings.warn_explicit(message, GraphGrowthWarning, site.file, site.line)
+    warnings.warn_explicit(sentences(grows, advice), GraphGrowthWarning, site.file, site.line)
 
 
 def _name(tensor: Tensor) -> str:

@@ -14,6 +14,7 @@ from pellucid.autograd.hooks import Hooks, RemovableHandle, add_hook
 from pellucid.autograd.node import extra
 from pellucid.autograd.views import Kind, move_retain, refresh
 from pellucid.core.dtype import dtype
+from pellucid.core.language import message, say
 from pellucid.core.modes import modes
 from pellucid.core.sites import caller
 from pellucid.core.tensor import Cut, InferenceCounter, Tensor, counter
@@ -49,10 +50,9 @@ def _set_requires_grad(self: Tensor, value: bool) -> None:
             "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
         )
     if value and not (self.is_floating_point() or self.is_complex()):
-        raise RuntimeError(
-            f"only Tensors of floating point and complex dtype can require gradients: this one is {self.dtype}. "
-            "Convert it first, for example with .float()."
-        )
+        first = "only Tensors of floating point and complex dtype can require gradients"
+        kind = say("This one is {dtype}. Convert it first, for example with .float().", dtype=self.dtype)
+        raise RuntimeError(message(first, kind))
     if value and isinstance(self._counter, InferenceCounter) and not modes.inference:
         raise RuntimeError(
             "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. Make a clone() of "
@@ -60,10 +60,20 @@ def _set_requires_grad(self: Tensor, value: bool) -> None:
         )
     if isinstance(self._counter, InferenceCounter):
         self.rare.wish = value
+    elif value and not self._requires_grad:
+        self._requires_grad = True
+        self.rare.made = _made_here(sys._getframe(1))
     else:
         self._requires_grad = value
-        if value:
-            self.rare.made = caller(sys._getframe(1))
+
+
+def _made_here(frame) -> tuple:
+    """The line that makes a leaf, as `sites.caller` gives it; with True behind it where the program sets a tensor's
+    `requires_grad` itself, and no function that makes a tensor does."""
+    if frame.f_code is requires_grad_.__code__:
+        frame = frame.f_back
+    line = caller(frame)
+    return (*line, True) if line[0] is frame.f_code else line
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
@@ -107,15 +117,16 @@ def _get_grad(self: Tensor):
     Reading it on another tensor warns: gradients of intermediate results are not kept.
     """
     if self._grad is None and self._edge is not None and not (self._rare is not None and self._rare.retain):
-        warnings.warn(
-            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-            "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
-            "Tensor, use .retain_grad() on the non-leaf Tensor before backward. If you access the non-leaf Tensor by "
-            f"mistake, make sure you access the leaf Tensor instead.\n{_explained(self, sys._getframe(1))}",
-            UserWarning,
-            stacklevel=2,
-        )
+        warnings.warn(message(NOT_A_LEAF, str(_explained(self, sys._getframe(1)))), UserWarning, stacklevel=2)
     return self._grad
+
+
+NOT_A_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+    "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+    ".retain_grad() on the non-leaf Tensor before backward. If you access the non-leaf Tensor by mistake, make sure you access "
+    "the leaf Tensor instead."
+)
 
 
 def _explained(self: Tensor, frame, root: Tensor | None = None):
@@ -279,10 +290,8 @@ def register_post_accumulate_grad_hook(self: Tensor, hook) -> RemovableHandle:
 def retain_grad(self: Tensor) -> None:
     """Keep the gradient of this non-leaf in `.grad`; nothing to do for a leaf, RuntimeError if it needs no gradient."""
     if not self.requires_grad:
-        raise RuntimeError(
-            "can't retain_grad on Tensor that has requires_grad=False: no gradient is computed for it. "
-            "Set requires_grad_() on the leaf it was made from."
-        )
+        first = "can't retain_grad on Tensor that has requires_grad=False"
+        raise RuntimeError(message(first, say("No gradient is computed for it. Set requires_grad_() on the leaf it was made from.")))
     if self._edge is None or self.rare.retain:
         return
     self.rare.retain = True

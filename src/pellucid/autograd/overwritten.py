@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pellucid.autograd.node import AccumulateGrad, Node, edge_to
 from pellucid.core.errors import type_name
+from pellucid.core.language import counted, message, say
 from pellucid.core.names import Names, names_here
 from pellucid.core.sites import Site, at
 from pellucid.core.tensor import Counter, Tensor, Write
 
 __all__ = ["overwritten_text", "writers_text"]
+
+MOST_MODULES = 3  # that are listed
 
 
 def overwritten_text(node: Node, name: str, count: Counter, version: int, value: Any = None, edge: Any = None) -> str:
@@ -26,18 +29,30 @@ def overwritten_text(node: Node, name: str, count: Counter, version: int, value:
         value, edge = getattr(node, name), _edge_of_slot(node, name)
     array = value if isinstance(value, np.ndarray) else value._array
     writes = count.writes_after(version)
-    called = _name(names_here(sys._getframe(1)), value, array)
-    lines = [
+    names = names_here(sys._getframe(1))
+    held = _name(names, value, array)
+    called = held or _name_on_line(writes)
+    shown = f"`{called.name}`" if not called.partly else say("a part of `{name}`", name=called.name)
+    return message(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{type_name(array.dtype)}Tensor {list(array.shape)}]{_output(edge)} is at version {count.value}; "
         f"expected version {version} instead.",
-        f"  value:        {called or 'no variable holds it now'}",
-        f"  made:         {_made(value, edge)}",
-        f"  saved:        by {node.name()}{at(node.site)}",
-        f"  overwritten:  {writers_text(count, version)}",
-        _way_out(called, edge, writes, count.writes_after(-1)),
-    ]
-    return "\n".join(lines)
+        say("  value:        {value}", value=shown if called.name else say("no variable holds it now")),
+        say("  made:         {how}", how=_made(value, edge)),
+        say("  saved:        {how}", how=say("by {operation}{place}", operation=node.name(), place=at(node.site))),
+        say("  overwritten:  {how}", how=writers_text(count, version)),
+        _way_out(called, edge, writes, count.writes_after(-1), names),
+    )
+
+
+class _Called(NamedTuple):
+    """What the program calls a value, or what it calls a whole that the value is a part of."""
+
+    name: str
+    partly: bool
+
+    def __bool__(self) -> bool:
+        return bool(self.name)
 
 
 def _edge_of_slot(node: Node, name: str) -> tuple | None:
@@ -59,43 +74,53 @@ def _output(edge: tuple | None) -> str:
     return f", which is output {edge[1]} of {edge[0].name()},"
 
 
-def _name(names: Names, value: Any, array: np.ndarray) -> str:
-    """What the program calls the value, or what it is a part of; empty if no variable holds it."""
+def _name(names: Names, value: Any, array: np.ndarray) -> _Called:
+    """What the program calls the value, or what it is a part of; an empty name if no variable holds it."""
     if isinstance(value, Tensor) and names.of_tensor(value):
-        return f"`{names.of_tensor(value)}`"
-    held, partly = names.of_memory(array)
-    return "" if not held else f"a part of `{held}`" if partly else f"`{held}`"
+        return _Called(names.of_tensor(value), False)
+    return _Called(*names.of_memory(array))
+
+
+# What a line writes to: `h += 1`, `h[0] = 1`, `self.h.mul_(2)`; not `h[0].mul_(2)`, where `h` may be a list.
+_WRITTEN = re.compile(r"([A-Za-z_][\w.]*?)(?:(\[.*?\])? *(?:[-+*/@%&|^]|//|\*\*|<<|>>)=(?!=)|(\[.*?\]) *=(?!=)|\.\w+_\()")
+
+
+def _name_on_line(writes: list[Write]) -> _Called:
+    """What the value was called on the line that overwrote it, in a function that has returned since."""
+    site = Site.of(writes[0].code, writes[0].lasti) if writes else None
+    found = _WRITTEN.match(site.source) if site is not None else None
+    return _Called(found[1], bool(found[2] or found[3])) if found else _Called("", False)
 
 
 def _made(value: Any, edge: tuple | None) -> str:
     if edge is not None and edge[0].__class__ is not AccumulateGrad:
-        return f"by {edge[0].name()}{at(edge[0].site)}"
-    if edge is not None:
-        made = None if value._rare is None or value._rare.made is None else Site.of(*value._rare.made)
-        return f"as a leaf{at(made)}"
+        return say("by {operation}{place}", operation=edge[0].name(), place=at(edge[0].site))
     rare = value._rare if isinstance(value, Tensor) else None
+    if edge is not None:
+        made = None if rare is None or rare.made is None else Site.of(*rare.made[:2])
+        return say("as a leaf{place}", place=at(made))
     if rare is not None and rare.cut is not None:
-        return f"by {rare.cut.reason}{at(Site.of(rare.cut.code, rare.cut.lasti))}"
-    return "outside the graph: it needs no gradient"
+        return say("by {operation}{place}", operation=rare.cut.reason, place=at(Site.of(rare.cut.code, rare.cut.lasti)))
+    return say("outside the graph: it needs no gradient")
 
 
 def writers_text(count: Counter, version: int) -> str:
     """Who has written to a storage since a version: the first time, and how often since."""
     writes, times = count.writes_after(version), count.value - version
     if not writes:
-        return f"{times} times" if times > 1 else "once"
-    text = _write(writes[0])
+        return counted("once", "{n} times", times)
+    first = _write(writes[0])
     if times > 1 and (writes[-1].code, writes[-1].lasti) != (writes[0].code, writes[0].lasti):
-        return f"{text}; {times} times in all, last {_write(writes[-1])}"
-    return text + (f", {times} times" if times > 1 else "")
+        return say("{first}; {n} times in all, last {last}", first=first, n=times, last=_write(writes[-1]))
+    return counted("{first}", "{first}, {n} times", times, first=first)
 
 
 def _write(write: Write) -> str:
     site = Site.of(write.code, write.lasti)
     if site is not None and write.operator == "_bump_version":  # not by an operator
         return at(site).lstrip()
-    name = "an assignment" if site is not None and _ASSIGNS_PART.search(site.source) else write.operator
-    return f"by {name}{at(site)}"
+    name = say("an assignment") if site is not None and _ASSIGNS_PART.search(site.source) else write.operator
+    return say("by {operation}{place}", operation=name, place=at(site))
 
 
 # --- the way out ------------------------------------------------------------------------------------------------------
@@ -104,26 +129,38 @@ _ASSIGNS_PART = re.compile(r"\][\w.]* *(?:[-+*/@%&|^]|//|\*\*)?=(?!=)")
 _AUGMENTED = re.compile(r"[\w\])] *(?:[-+*/@%&|^]|//|\*\*|<<|>>)=")
 
 
-def _way_out(called: str, edge: tuple | None, writes: list[Write], all_writes: list[Write]) -> str:
+def _way_out(called: _Called, edge: tuple | None, writes: list[Write], all_writes: list[Write], names: Names) -> str:
     """The smallest change that helps."""
-    held = called.removeprefix("a part of ").strip("`") or "t"
     if edge is not None and edge[0].__class__ is AccumulateGrad:
-        return (
+        return say(
             "The values of a leaf were changed between forward and backward. Call backward() before they change (before "
             "optimizer.step()), or run the forward again after it."
         )
+    name = called.name or "t"
     site = Site.of(writes[0].code, writes[0].lasti) if writes else None
     if site is None:
-        return f"Write to a copy: {held} = {held}.clone() before that."
+        return say("Write to a copy: {name} = {name}.clone() before that.", name=name)
     if _ASSIGNS_PART.search(site.source):
         places = [(write.code, write.lasti) for write in all_writes]
-        if called.startswith("a part of") or len(set(places)) < len(places):
-            return (
-                "Where the parts of a tensor are written one by one: collect them in a list, parts.append(...), and join them "
-                f"at the end, {held} = torch.stack(parts) (or torch.cat)."
-            )
-        return f"Write to a copy: {held} = {held}.clone() before that line."
-    name = writes[0].operator.removesuffix("_")
-    if f"{name}_" not in site.source and not _AUGMENTED.search(site.source):
-        return f"{name}_ ran within that line: where it is a module, build it with inplace=False."
-    return f"Write out of place there, {held} = {held}.{name}(...), or to a copy: {held} = {held}.clone() before that line."
+        if called.partly or len(set(places)) < len(places):
+            return say(
+                "Where the parts of a tensor are written one by one: collect them in a list, parts.append(...), and join them at the "
+                "end, {name} = torch.stack(parts) (or torch.cat).", name=name,
+            )  # fmt: skip
+        return say("Write to a copy: {name} = {name}.clone() before that line.", name=name)
+    operation = writes[0].operator.removesuffix("_")
+    if f"{operation}_" not in site.source and not _AUGMENTED.search(site.source):
+        return _way_out_of_a_module(operation, names)
+    return say(
+        "Write out of place there, {name} = {name}.{operation}(...), or to a copy: {name} = {name}.clone() before that line.",
+        name=name, operation=operation,
+    )  # fmt: skip
+
+
+def _way_out_of_a_module(operation: str, names: Names) -> str:
+    """The advice where no line of the program writes: a module does, one of those with `inplace=True`, or another function."""
+    found = [path for path, kind in names.in_place.items() if kind.lower() == operation.replace("_", "")]
+    if found:
+        modules = say(" or ").join(f"{path} ({names.in_place[path]})" for path in found[:MOST_MODULES])
+        return say("{operation}_ ran within that line: build {modules} with inplace=False.", operation=operation, modules=modules)
+    return say("{operation}_ ran within that line: where it is a module, build it with inplace=False.", operation=operation)

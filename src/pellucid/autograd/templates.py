@@ -459,9 +459,8 @@ def _tail(op: Operator, adjust: str, number: str = "") -> list[str]:
         *_save_lines(op, number),
         "r._requires_grad = True; r._edge = (n, 0, None, edges, apply)",
     ]
-    if op.casts:  # the result may be of a type without gradients
-        lines += ["need = need and d.dtype.kind in 'fcV'"]
-    lines += ["if need and road is RECORD:", *("    " + line for line in made)]
+    kept = " and d.dtype.kind in 'fcV'" if op.casts else ""  # the result may be of a type without gradients
+    lines += [f"if need and road is RECORD{kept}:", *("    " + line for line in made)]
     return [
         *lines,
         "else:",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pellucid.autograd.node import Node, edge_of, edge_to, extra, next_sequence
+from pellucid.core.language import message, say
 from pellucid.core.modes import modes
 from pellucid.core.sites import caller
 from pellucid.core.tensor import InferenceCounter, Tensor, counter
@@ -152,11 +153,12 @@ def check_inplace(tensor: Tensor, others_need: bool, fills: bool = False) -> boo
         raise RuntimeError(INFERENCE_WRITE)
     array = tensor._array
     if not tensor._wraps and (not array.flags.writeable or (not fills and 0 in array.strides and _overlaps(array))):
-        raise RuntimeError(
+        first = (
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            f"The tensor of shape {tuple(array.shape)} was expanded, or its array is read-only. "
             "Please clone() the tensor before performing the operation."
         )
+        why = say("The tensor of shape {shape} was expanded, or its array is read-only.", shape=tuple(array.shape))
+        raise RuntimeError(message(first, why))
     if modes.mutation is not None:
         modes.mutation.before_write(tensor)
     if tensor._view is not None:
@@ -168,15 +170,11 @@ def check_inplace(tensor: Tensor, others_need: bool, fills: bool = False) -> boo
         if view.kind is not Kind.PLAIN:
             raise RuntimeError(_forbidden(tensor))
         if tensor._requires_grad and view.base._edge is None:
-            raise RuntimeError(
-                "a view of a leaf Variable that requires grad is being used in an in-place operation. "
-                "Write to it under torch.no_grad(), or to a clone() of the leaf."
-            )
+            first = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            raise RuntimeError(message(first, say("Write to it under torch.no_grad(), or to a clone() of the leaf.")))
     if tensor._requires_grad and tensor._edge is None:
-        raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation. "
-            "Write to it under torch.no_grad(), or to a clone() of it."
-        )
+        first = "a leaf Variable that requires grad is being used in an in-place operation."
+        raise RuntimeError(message(first, say("Write to it under torch.no_grad(), or to a clone() of it.")))
     return True
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["HEIGHT", "WIDTH", "Curve", "Panel", "counts", "ends", "picture", "round_steps"]
+__all__ = ["FAMILY", "HEIGHT", "WIDTH", "Curve", "Panel", "counts", "ends", "line", "picture", "round_steps", "text"]
 
 WIDTH, HEIGHT = 320, 220  # of a panel, without what stands around it
 LEFT, TOP, BETWEEN, BOTTOM, RIGHT = 56, 56, 84, 52, 24
@@ -88,20 +88,20 @@ def _drawn(panel: Panel, left: float) -> list[str]:
     def y(value: float) -> float:
         return bottom - HEIGHT * (value - panel.ticks[0]) / (panel.ticks[-1] - panel.ticks[0])
 
-    parts = [_text(panel.title, left, TOP - 30, weight="bold", anchor="start")]
+    parts = [text(panel.title, left, TOP - 30, weight="bold", anchor="start")]
     for tick, label in zip(panel.ticks, panel.labels, strict=True):
-        parts.append(_line(left, y(tick), right, y(tick), "#e3e3e3"))
-        parts.append(_text(label, left - 8, y(tick) + 4, anchor="end"))
-    parts.append(_line(left, bottom, right, bottom, "#333"))
-    parts.extend(_text(str(count), x(count), bottom + 18) for count in counts(panel.first, last))
-    parts.append(_text(panel.across, left + WIDTH / 2, bottom + 38))
+        parts.append(line(left, y(tick), right, y(tick), "#e3e3e3"))
+        parts.append(text(label, left - 8, y(tick) + 4, anchor="end"))
+    parts.append(line(left, bottom, right, bottom, "#333"))
+    parts.extend(text(str(count), x(count), bottom + 18) for count in counts(panel.first, last))
+    parts.append(text(panel.across, left + WIDTH / 2, bottom + 38))
     for number, curve in enumerate(panel.curves):
         points = [(x(at), y(value)) for at, value in enumerate(curve.values, panel.first) if math.isfinite(value)]
         parts.append(_polyline(points, curve.colour))
         if curve.name:
             key = right + 10 - KEY * (len(panel.curves) - number)
-            parts.append(_line(key, TOP - 34, key + 18, TOP - 34, curve.colour, 2))
-            parts.append(_text(curve.name, key + 23, TOP - 30, anchor="start"))
+            parts.append(line(key, TOP - 34, key + 18, TOP - 34, curve.colour, 2))
+            parts.append(text(curve.name, key + 23, TOP - 30, anchor="start"))
     return parts
 
 
@@ -112,9 +112,11 @@ def _polyline(points: Sequence[tuple[float, float]], colour: str) -> str:
     return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>{"".join(dots)}'
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: int = 1) -> str:
+def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: int = 1) -> str:
+    """A straight line."""
     return f'<path d="M{x1:.1f},{y1:.1f} L{x2:.1f},{y2:.1f}" stroke="{colour}" stroke-width="{width}"/>'
 
 
-def _text(content: str, x: float, y: float, weight: str = "normal", anchor: str = "middle") -> str:
+def text(content: str, x: float, y: float, weight: str = "normal", anchor: str = "middle") -> str:
+    """Words at a point of their base line."""
     return f'<text x="{x:.1f}" y="{y:.1f}" font-weight="{weight}" text-anchor="{anchor}">{escape(content)}</text>'

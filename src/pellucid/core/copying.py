@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from pellucid.core.frames import variables
+from pellucid.core.language import say
 
 __all__ = ["place_in_copy"]
 
@@ -22,7 +23,7 @@ def place_in_copy() -> str:
     """
     chain = list(_being_copied())[::-1]
     path = "".join(_steps(chain)).lstrip(".")
-    return f"the one at `{path}` of the {type(chain[0]).__name__}" if path else ""
+    return say("The one at `{path}` of the {type}", path=path, type=type(chain[0]).__name__) if path else ""
 
 
 def _being_copied() -> Iterator[Any]:

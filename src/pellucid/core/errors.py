@@ -7,21 +7,21 @@ gets a note (`__notes__`, printed below the message) with the arguments as the p
 
 from __future__ import annotations
 
-import functools
-import inspect
+import dis
+import gc
 import sys
-from collections.abc import Callable
-from types import FrameType
+from types import FrameType, FunctionType, TracebackType
 from typing import Any, NoReturn
 
 import numpy as np
 
+from pellucid.core.frames import variables
 from pellucid.core.language import say
-from pellucid.core.names import Names, module_path, names_here, running_modules
+from pellucid.core.names import Names, is_module, module_path, names_here, running_modules
 from pellucid.core.sites import Site, at, caller, outside
 from pellucid.core.tensor import Tensor
 
-__all__ = ["REFUSALS", "fail", "locate", "located", "shape_text", "type_name"]
+__all__ = ["calls_through", "fail", "locate", "locate_raised", "note_call", "refused", "shape_text", "spread", "type_name"]
 
 
 def shape_text(array) -> str:
@@ -42,15 +42,16 @@ def type_name(dtype: np.dtype) -> str:
 
 def fail(op, error: Exception, values) -> NoReturn:
     """Raise what an error in an operator's forward is to be for the program, with a note of where it happened."""
+    frame = sys._getframe(1)
+    name, operands = _known_name(op.name, frame), _operands(op, values)
+    found = _translated(error, name, operands, op.broadcast) if isinstance(error, ValueError) else error
     try:
-        found = _translated(op, error, values) if isinstance(error, ValueError) else error
-        frame = sys._getframe(1)
-        locate(found, frame, _known_name(op.name, frame), _operands(op, values), _settings(op, values))
+        locate(found, frame, name, operands, _settings(op, values))
         if found is error:
             raise error
         raise found from error
     finally:
-        del found, error, values, frame  # an error that is a variable of a frame it has passed through is a cycle with it
+        del found, error, values, operands, frame  # an error held by a frame that it has passed through is a cycle
 
 
 def locate(
@@ -76,39 +77,69 @@ def locate(
     error._located = True  # type: ignore[attr-defined]
 
 
-def located(function: Callable) -> Callable:
-    """A function made of operators, whose refusals get the note that those of operators get.
+def note_call(op, error: Exception, values, name: str) -> None:
+    """`locate`, for an operator that was called under a name and refused before it came to its forward."""
+    locate(error, sys._getframe(1), name, _operands(op, values), _settings(op, values))
 
-    Errors of its own checks, before it has come to an operator, pass through nothing else that could say what it was given.
+
+def locate_raised(error: Exception, frame: FrameType, operation: str, operands: list[tuple[str, Any]]) -> None:
+    """`locate`, for an error that has passed through calls: by the function that refused, on the program's innermost line.
+
+    operation, operands: what to name where no function of the library refused.
     """
-
-    @functools.wraps(function)
-    def call(*args, **kwargs):
-        try:
-            return function(*args, **kwargs)
-        except REFUSALS as error:
-            locate(error, sys._getframe(1), function.__name__.rstrip("_"), _given(function, args, kwargs))
-            raise
-
-    return call
+    calls = calls_through(error.__traceback__)
+    inner = next((each for each, _ in reversed(calls) if outside[each.f_code.co_filename]), frame)
+    locate(error, inner, *(refused(error.__traceback__) or (operation, operands)))
 
 
-REFUSALS = (RuntimeError, ValueError, IndexError, TypeError, AssertionError, NotImplementedError)
+def refused(traceback: TracebackType | None) -> tuple[str, list[tuple[str, Any]]] | None:
+    """The function of the library that refused what it was given, and the tensors that it was given, by parameter.
+
+    Of the calls that an error passed through it is the one next to the program's line, or to the modules of the library that
+    the program called; None if there is none with tensors, or if it is not known any more what it was given.
+    """
+    calls = calls_through(traceback)
+    last = max((k for k, (frame, _) in enumerate(calls) if outside[frame.f_code.co_filename]), default=-1)
+    for frame, place in calls[last + 1 :]:
+        given, changed = _given(frame, place)
+        operands = [pair for name, value in given for pair in spread(name, value) if _is_tensor(pair[1])]
+        if operands and not any(is_module(value) for _, value in given):
+            return None if changed else (_function_name(frame), operands)
+    return None
 
 
-def _given(function: Callable, args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
-    """The tensors that a function was called with, by the names of its parameters; lists spread out."""
-    try:
-        bound = inspect.signature(function).bind_partial(*args, **kwargs).arguments
-    except TypeError:  # they do not fit the parameters, which is the error
-        bound = {**{f"argument {k}": value for k, value in enumerate(args)}, **kwargs}
-    found = []
-    for name, value in bound.items():
-        found += _spread(name, value)
-    return [(name, value) for name, value in found if _is_tensor(value)]
+def calls_through(traceback: TracebackType | None) -> list[tuple[FrameType, int]]:
+    """The frames that an error passed through, outermost first, each with the instruction it was at."""
+    calls = []
+    while traceback is not None:
+        calls.append((traceback.tb_frame, traceback.tb_lasti))
+        traceback = traceback.tb_next
+    return calls
 
 
-def _spread(name: str, value: Any) -> list[tuple[str, Any]]:
+def _given(frame: FrameType, place: int) -> tuple[list[tuple[str, Any]], bool]:
+    """The arguments of a function, and whether it has assigned to one that holds a tensor before an instruction."""
+    code, local = frame.f_code, variables(frame)
+    assigned = {each.argval for each in dis.get_instructions(code) if each.opname == "STORE_FAST" and each.offset < place}
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    given = [(name, local[name]) for name in parameters if name in local]
+    return given, any(name in assigned and _is_tensor(value) for name, value in given)
+
+
+def _function_name(frame: FrameType) -> str:
+    """The name of a running function; of one made within another the name that was given to it."""
+    code = frame.f_code
+    if "<locals>" in code.co_qualname:
+        local = variables(frame)
+        for function in gc.get_referrers(code):
+            cells = zip(code.co_freevars, getattr(function, "__closure__", None) or (), strict=False)
+            if isinstance(function, FunctionType) and all(cell.cell_contents is local.get(name) for name, cell in cells):
+                return function.__name__
+    return code.co_name.removeprefix("functional_")
+
+
+def spread(name: str, value: Any) -> list[tuple[str, Any]]:
+    """An argument and its name; of a list each item, by the list's name and its place."""
     return [(f"{name}[{k}]", item) for k, item in enumerate(value)] if isinstance(value, (list, tuple)) else [(name, value)]
 
 
@@ -125,10 +156,12 @@ def _held(value: Any, tables: list[Names]) -> str:
 
 def _known_name(name: str, frame: FrameType | None) -> str:
     """An operator by its own name, if programs know it; else by that of the method within which it was called."""
-    while frame is not None and not hasattr(Tensor, name) and not outside[frame.f_code.co_filename]:
-        for known in (frame.f_code.co_name, f"__{frame.f_code.co_name}__"):
-            if hasattr(Tensor, known):
-                return known
+    methods = vars(Tensor)
+    while frame is not None and name not in methods and not outside[frame.f_code.co_filename]:
+        written = frame.f_code.co_name if not frame.f_code.co_filename.startswith("<") else ""  # no generated code
+        known = next((known for known in (written, f"__{written}__") if callable(methods.get(known))), None)
+        if known is not None:
+            return known
         frame = frame.f_back
     return name
 
@@ -138,7 +171,7 @@ def _operands(op, values) -> list[tuple[str, Any]]:
     found = []
     for p, value in zip(op.parameters, values, strict=True):
         if p.kind != "attribute":
-            found += _spread(p.name, value)
+            found += spread(p.name, value)
     return [(name, value) for name, value in found if _is_tensor(value)]
 
 
@@ -156,7 +189,7 @@ def _settings(op, values) -> tuple[str, ...]:
     return tuple(shown)
 
 
-def _translated(op, error: ValueError, values) -> Exception:
+def _translated(error: ValueError, name: str, operands: list[tuple[str, Any]], broadcasts: bool) -> Exception:
     """The error to raise for one that NumPy raised in an operator's forward."""
     if isinstance(error, np.exceptions.AxisError):
         ndim = error.ndim or 0
@@ -165,13 +198,10 @@ def _translated(op, error: ValueError, values) -> Exception:
         )
     if not error.args or getattr(error, "pellucid", False):
         return error
-    named = [(name, value._array) for name, value in _operands(op, values)]
-    shapes = ", ".join(f"{name}: {shape_text(array)}" for name, array in named)
-    if op.broadcast or "broadcast" in str(error):
-        clash = _first_clash(named)
-        if clash:
-            return RuntimeError(f"{clash} in {op.name}({shapes})")
-    return RuntimeError(f"{op.name}(): {error} (got {shapes})")
+    named = [(parameter, value._array) for parameter, value in operands]
+    shapes = ", ".join(f"{parameter}: {shape_text(array)}" for parameter, array in named)
+    clash = _first_clash(named) if broadcasts or "broadcast" in str(error) else None
+    return RuntimeError(f"{clash} in {name}({shapes})" if clash else f"{name}(): {error} (got {shapes})")
 
 
 def _first_clash(named) -> str | None:

@@ -50,8 +50,8 @@ def say(template: str, /, **values: object) -> str:
 
 
 def counted(one: str, many: str, n: int, **values: object) -> str:
-    """`say` for a text that depends on a number: `one` for 1, else `many`; both may name {n}."""
-    return say(one if n == 1 else many, n=n, **values)
+    """`say` for a text that depends on a number: `one` for 1, else `many`; both may name {n}, "1,200"."""
+    return say(one if n == 1 else many, n=f"{n:,}", **values)
 
 
 def template(text: str) -> str:

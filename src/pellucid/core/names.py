@@ -39,6 +39,7 @@ class Names:
         self.storages: dict[int, str] = {}  # id of the array that owns a tensor's memory -> name
         self.cuts: dict[str, Cut] = {}  # name of a tensor whose gradient path was cut -> where
         self.modules: dict[int, str] = {}  # id of a module -> path from a variable
+        self.in_place: dict[str, str] = {}  # path of a module that overwrites its input -> its class
         self._owned: set[int] = set()  # ids of parameters and buffers that were found in a module
 
     def add(self, name: str, value: Any) -> None:
@@ -55,6 +56,8 @@ class Names:
             return
         for path, part in module.named_modules():
             self.modules.setdefault(id(part), _joined(name, path))
+            if part.__dict__.get("inplace") is True:
+                self.in_place[_joined(name, path)] = type(part).__name__
         for path, tensor in (*module.named_parameters(), *module.named_buffers()):
             if id(tensor) not in self._owned:  # a loop variable that holds a parameter is no name for it
                 self._owned.add(id(tensor))

@@ -15,8 +15,9 @@ import numpy as np
 from pellucid.core.copying import place_in_copy
 from pellucid.core.device import CPU, device
 from pellucid.core.dtype import dtype, dtype_of, get_default_dtype
+from pellucid.core.language import message, say, sentences
 from pellucid.core.records import Counter, Cut, InferenceCounter, Rare, Write
-from pellucid.core.sites import caller
+from pellucid.core.sites import at, caller
 from pellucid.core.size import Size
 
 __all__ = [
@@ -290,12 +291,11 @@ class Tensor(metaclass=TensorType):
         if id(self) in memo:
             return memo[id(self)]
         if not self.is_leaf:
-            place = place_in_copy()
-            cure = "keep .detach() of it there, or copy before it is computed" if place else "copy .detach() of it instead"
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                f"moment; {place or 'this one'} was made by {self.grad_fn.name()}"
-                + (f" at {self.grad_fn.site}: {cure}." if self.grad_fn.site else f": {cure}.")
+                message(
+                    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment",
+                    _why_not_copied(place_in_copy(), self.grad_fn),
+                )
             )
         made = memo[id(self)] = wrap(_copy_storage(self._array, memo), self._requires_grad, type(self))
         if self._grad is not None:
@@ -366,6 +366,14 @@ def _copy_storage(array: np.ndarray, memo: dict) -> np.ndarray:
         memo.setdefault("pellucid kept", []).append(storage)
     offset = array.ctypes.data - storage.ctypes.data
     return np.ndarray(array.shape, array.dtype, memo[key], offset, array.strides)
+
+
+def _why_not_copied(place: str, node: Any) -> str:
+    """What made a tensor that cannot be copied, and the way out. place: where it stands; empty where it is copied alone."""
+    made = say("{tensor} was made by {operation}{place}.", tensor=place or say("This one"), operation=node.name(), place=at(node.site))
+    if place:
+        return sentences(made, say("Keep .detach() of it there, or copy before it is computed."))
+    return sentences(made, say("Copy .detach() of it instead."))
 
 
 def _rebuild_tensor(cls: type, array: np.ndarray, requires_grad: bool, state: dict | None) -> Tensor:

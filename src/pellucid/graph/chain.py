@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pellucid.core.language import counted, say
 from pellucid.core.tensor import Tensor
 from pellucid.graph.derivatives import as_matrix
 from pellucid.graph.pausing import collector_paused
@@ -64,23 +65,25 @@ class Chain:
     total: Any
 
     def __str__(self) -> str:
-        paths = "1 path" if self.count == 1 else f"{self.count:,} paths"
+        derivative = f"∂{self.result}/∂{self.variable}"
         if not self.count:
-            return f"∂{self.result}/∂{self.variable}: no path leads from {self.variable} to {self.result}"
+            none = say("no path leads from {variable} to {result}", variable=self.variable, result=self.result)
+            return f"{derivative}: {none}"
+        paths = counted("{n} path", "{n} paths", self.count)
         value = "" if self.total is None else f" = {_text(self.total)}"
-        lines = [f"∂{self.result}/∂{self.variable}{value}, the sum over {paths}:"]
+        lines = [derivative + value + say(", the sum over {paths}:", paths=paths)]
         lines += [f"  {path}" for path in self.paths]
         if self.count > len(self.paths):
-            lines.append(f"  ... and {self.count - len(self.paths):,} more")
+            lines.append("  ... " + say("and {n} more", n=f"{self.count - len(self.paths):,}"))
         if self.total is None:
-            lines.append("  (not all local derivatives are known: take the graph with values=True before backward)")
+            lines.append("  " + say("(not all local derivatives are known: take the graph with values=True before backward)"))
         return "\n".join(lines)
 
 
 def _shortened(parts: list[str]) -> str:
     """A product of at most MOST_FACTORS written factors."""
     if len(parts) > MOST_FACTORS:
-        parts = [*parts[:3], f"... ({len(parts) - 5} more) ...", *parts[-2:]]
+        parts = [*parts[:3], say("... ({n} more) ...", n=len(parts) - 5), *parts[-2:]]
     return " * ".join(parts) or "1"
 
 

@@ -40,9 +40,16 @@ def sorting(call: Call) -> tuple[int, int]:
 
 
 def normalising(call: Call) -> tuple[int, int]:
-    """Normalising by the operand's own mean and variance."""
-    each = (0 if call.derivative else 4) + 2 + (call["weight"] is not None) + (call["bias"] is not None)
+    """Normalising by the operand's own mean and variance, or by its mean square alone."""
+    moments, unit = (4, 2) if call["centred"] else (2, 1)
+    each = (0 if call.derivative else moments) + unit + (call["weight"] is not None) + (call["bias"] is not None)
     return 0, each * call.out.size
+
+
+def normalising_gradients(call: Call) -> tuple[int, int]:
+    """Those of the three gradients that are wanted."""
+    each = 10 * call["of_input"] + 4 * (call["of_weight"] is not None) + (call["of_bias"] is not None)
+    return 0, each * call.input.size
 
 
 def ctc(call: Call) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 
+from pellucid.core.language import say, template, translated
 from pellucid.graph.cost_rules import rule_text
 from pellucid.graph.snapshot import Graph, Node
 from pellucid.graph.tables import count_text, html_table, text_table
@@ -89,8 +90,8 @@ class Cost:
     @property
     def uncounted_text(self) -> str:
         """`none`, or what was not counted and how often."""
-        parts = [f"{name} ({phase}, {calls} x)" for (name, phase), calls in sorted(self.uncounted.items())]
-        return ", ".join(parts) or "none"
+        parts = [f"{name} ({say(phase)}, {calls} x)" for (name, phase), calls in sorted(self.uncounted.items())]
+        return say(", ").join(parts) or say("none")
 
     def module(self, path: str) -> ModuleCost:
         """The cost of the module at a path; KeyError if it was not called."""
@@ -110,7 +111,7 @@ class Cost:
 
     def text(self, depth: int = 2) -> str:
         """All tables but that of nodes. depth: how deep modules are shown."""
-        parts = [f"cost of {self.title}", text_table(*self._totals()), "\n".join(self._notes())]
+        parts = [say("cost of {title}", title=self.title), text_table(*self._totals()), "\n".join(self._notes())]
         if self.modules:
             parts.append(text_table(*self._module_rows(depth), left=2))
         parts.append(text_table(*self._operator_rows(), last_left=True))
@@ -123,23 +124,24 @@ class Cost:
         tables = [html_table(*self._totals())]
         tables += [html_table(*self._module_rows(2), left=2)] if self.modules else []
         tables.append(html_table(*self._operator_rows(), last_left=True))
-        return f"<p><b>cost of {escape(self.title)}</b></p>{''.join(tables)}<p>{'<br>'.join(self._notes())}</p>"
+        return f"<p><b>{escape(say('cost of {title}', title=self.title))}</b></p>{''.join(tables)}<p>{'<br>'.join(self._notes())}</p>"
 
     def _totals(self) -> tuple[list[str], list[list[str]]]:
-        rows = [("forward", self.forward), ("backward", self.backward), ("forward and backward", self.total)]
-        rows += [("recomputed by checkpoints", self.recomputed)] if self.recomputed.flops else []
-        return ["", "FLOPs", "MACs", "bytes moved"], [
+        rows = [(say("forward"), self.forward), (say("backward"), self.backward), (say("forward and backward"), self.total)]
+        rows += [(say("recomputed by checkpoints"), self.recomputed)] if self.recomputed.flops else []
+        return ["", "FLOPs", "MACs", say("bytes moved")], [
             [name, count_text(c.flops), count_text(c.macs), bytes_text(c.bytes)] for name, c in rows
         ]
 
     def _notes(self) -> list[str]:
-        notes = ["1 MAC (multiply-add) is 2 FLOPs; all else is 1 FLOP an operation, see the rules."]
+        notes = [say("1 MAC (multiply-add) is 2 FLOPs; all else is 1 FLOP an operation, see the rules.")]
         if self.parameters:
-            notes.append(f"parameters: {self.parameters:,} ({bytes_text(self.parameter_bytes)}), each counted once")
-        return [*notes, f"uncounted: {self.uncounted_text}"]
+            size = bytes_text(self.parameter_bytes)
+            notes.append(say("parameters: {n} ({size}), each counted once", n=f"{self.parameters:,}", size=size))
+        return [*notes, say("uncounted: {what}", what=self.uncounted_text)]
 
     def _module_rows(self, depth: int) -> tuple[list[str], list[list[str]]]:
-        headers = ["module", "type", "calls", "parameters", "forward FLOPs", "MACs", "backward FLOPs", "MACs"]
+        headers = [say("module"), say("type"), say("calls"), say("parameters"), *_headers()]
         return headers, [
             [
                 "  " * m.depth + m.path, m.type, f"{m.calls}", f"{m.parameters:,}", count_text(m.forward.flops),
@@ -150,11 +152,11 @@ class Cost:
         ]  # fmt: skip
 
     def _operator_rows(self) -> tuple[list[str], list[list[str]]]:
-        headers = ["operator", "forward FLOPs", "MACs", "backward FLOPs", "MACs", "rule"]
+        headers = [say("operator"), *_headers(), say("rule")]
         return headers, [
             [
                 o.operator, count_text(o.forward.flops), count_text(o.forward.macs), count_text(o.backward.flops),
-                count_text(o.backward.macs), o.rule,
+                count_text(o.backward.macs), translated(o.rule),
             ]
             for o in self.operators
         ]  # fmt: skip
@@ -167,22 +169,27 @@ class Cost:
             where = "" if node is None else self.graph.module_of(node)
             shape = shape_text(node.outputs[0]) if node is not None and node.outputs else ""
             line = "" if node is None or node.site is None else str(node.site)
-            label = "(elsewhere)" if node is None else node.operator or node.name  # such as a sum of gradients at a leaf
+            label = say("(elsewhere)") if node is None else node.operator or node.name  # such as a sum of gradients at a leaf
             rows.append(
                 [label, where, shape, count_text(each.forward.flops), count_text(each.forward.macs),
                  count_text(each.backward.flops), count_text(each.backward.macs), line]
             )  # fmt: skip
-        headers = ["operator", "module", "result", "forward FLOPs", "MACs", "backward FLOPs", "MACs", "line"]
+        headers = [say("operator"), say("module"), say("result"), *_headers(), say("line")]
         return text_table(headers, rows, left=3)
+
+
+def _headers() -> list[str]:
+    """Of the columns with numbers."""
+    return [say("forward FLOPs"), "MACs", say("backward FLOPs"), "MACs"]
 
 
 def _by_operator(counts: dict[tuple[str, str], Count]) -> list[OperatorCost]:
     """One row for each operator, the costliest first."""
     names = {name for name, _ in counts}
-    rows = [
-        OperatorCost(name, counts.get((name, "forward"), Count()), counts.get((name, "backward"), Count()), rule_text(name) or "no rule")
-        for name in names
-    ]  # fmt: skip
+    rows = []
+    for name in names:
+        forward, backward = (counts.get((name, phase), Count()) for phase in ("forward", "backward"))
+        rows.append(OperatorCost(name, forward, backward, rule_text(name) or template("no rule")))
     return sorted(rows, key=lambda row: (-(row.forward + row.backward).flops, row.operator))
 
 

@@ -35,6 +35,7 @@ from pellucid.graph.cost_formulas import (
     matrices,
     norm,
     normalising,
+    normalising_gradients,
     outer,
     pairs,
     pairs_of_products,
@@ -203,7 +204,7 @@ _of_input(1, "a comparison with the one before", "unique_consecutive")
 
 # --- reductions and scans
 _of_input(1, "one addition, product or comparison each", """
-    amax amin argmax argmin cummax cummin cumprod cumsum cumsum_back max max_all min min_all
+    amax amin argmax argmin cummax cummin cumprod cumsum max max_all min min_all
     pair_differences_backward prod_all prod_dim prod_others repeat_backward repeated_padding_backward sum_all
     sum_dim sum_off_diagonal sum_to_size trace unfold_backward
 """)  # fmt: skip
@@ -213,7 +214,7 @@ _of_input(1, "adds each element to its place", """
 """)  # fmt: skip
 _of_input(3, "a comparison, a count and a division each", "gather_ties spread_ties embedding_shares")
 _of_input(3, "difference, product, count", "histc histogram")
-_of_input(5, "five operations each", "logcumsumexp logcumsumexp_back logcumsumexp_forth")
+_of_input(5, "five operations each", "logcumsumexp scaled_sums")
 _of_input(3, "two products and a sum each", "cumprod_back")
 _rule("1 per element added", lambda call: (0, call["src"].size), "scatter_add scatter_reduce index_reduce scatter_factors")
 _rule("1 per element added", lambda call: (0, call["source"].size), "index_add")
@@ -240,8 +241,10 @@ _rule("1 per target", lambda call: (0, call["target"].size), "nll_loss_backward"
 _rule("10 per step and state of the lattice (2 L + 1 states for L labels)", ctc, "ctc_loss ctc_loss_backward")
 
 # --- normalising
-_rule("mean and variance 4 per element (none in a derivative, which has them), normalising 2, weight 1, bias 1",
-      normalising, "normalised normalised_batch normalised_groups")  # fmt: skip
+_rule("mean and variance 4 per element (none in a derivative, which has them), normalising 2, weight 1, bias 1; mean square 2 and 1",
+      normalising, "normalised normalised_batch normalised_groups normalised_squares")  # fmt: skip
+_rule("10 per element for the input (see `normalised_backward`), 4 for the weight (normalised value 2, product, sum), 1 for the bias",
+      normalising_gradients, "normalised_gradients")  # fmt: skip
 _each(2, "a factor and a term for each channel; what is done once for a channel is not counted", "normalised_fixed")
 _each(2, "a difference and a product", "normalised_unit")
 _each(10, "two sums, weight, normalised value (2), three products, two differences", "normalised_backward")

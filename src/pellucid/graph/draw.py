@@ -5,15 +5,16 @@ The graph is read from `grad_fn` and `next_functions` alone; where boxes go is d
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 from typing import Any
 
+from pellucid.core.language import say
 from pellucid.core.tensor import Tensor
 from pellucid.graph.layout import Edge, Layout, Place, Span, lay_out
+from pellucid.graph.tables import cells
 
 MAX_OPERATIONS = 500
 TOO_MANY = (
@@ -97,7 +98,7 @@ def _read_graph(tensor: Tensor, names: Mapping[str, Tensor]) -> tuple[list[Box],
         for name, value in names.items()
         if value.grad_fn is not None and value is not tensor
     }
-    boxes = [Box("result", leaf_names.get(id(tensor), "result"), _shape(tensor))]
+    boxes = [Box("result", leaf_names.get(id(tensor)) or say("result"), _shape(tensor))]
     edges: list[Edge] = []
     if tensor.grad_fn is None:
         boxes.append(_leaf_box(tensor, leaf_names))
@@ -125,19 +126,16 @@ def _node_box(node: Any, output_nr: int, leaf_names: dict[int, str], result_name
 
 
 def _leaf_box(leaf: Tensor, names: dict[int, str]) -> Box:
-    return Box("leaf", names.get(id(leaf), "leaf"), _shape(leaf))
+    return Box("leaf", names.get(id(leaf)) or say("leaf"), _shape(leaf))
 
 
 def _shape(tensor: Tensor) -> str:
-    return f"[{', '.join(map(str, tensor.shape))}]" if tensor.dim() else "scalar"
+    return f"[{', '.join(map(str, tensor.shape))}]" if tensor.dim() else say("scalar")
 
 
 def text_width(text: str, size: float) -> float:
-    """The width of a text in a monospaced face of a size; characters of East Asian scripts are two cells wide."""
-    if text.isascii():
-        return len(text) * CHARACTER * size
-    cells = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
-    return cells * CHARACTER * size
+    """The width of a text in a monospaced face of a size."""
+    return cells(text) * CHARACTER * size
 
 
 def _width(box: Box) -> float:
@@ -154,7 +152,7 @@ def _picture(
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.1f} {height:.1f}" font-family="{FAMILY}" text-anchor="middle">',
-        f"<title>Computation graph of {escape(title)}</title>",
+        f"<title>{escape(say('Computation graph of {title}', title=title))}</title>",
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         '<path d="M0,0.5 L8,4 L0,7.5 z" fill="#666"/></marker></defs>',
         '<rect width="100%" height="100%" fill="#ffffff"/>',

@@ -6,15 +6,13 @@ an operator is read from the traceback: the function's name and the tensors amon
 
 from __future__ import annotations
 
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType
 from typing import Any
 
-from pellucid.core.frames import variables
+from pellucid.core.errors import calls_through, refused
 from pellucid.core.sites import outside
-from pellucid.core.tensor import Tensor
 from pellucid.graph.recording import Recorder
 from pellucid.graph.snapshot import Failure, Graph
-from pellucid.nn.modules.module import Module
 
 __all__ = ["note_failure"]
 
@@ -23,15 +21,15 @@ def note_failure(recorder: Recorder, error: BaseException) -> Failure:
     """Put the failure into the recorder's graph: a vertex for what failed, and the facts about it."""
     graph = recorder.graph
     failure = Failure(type(error).__name__, str(error))
-    frames = _frames(error.__traceback__)
-    failure.site = _line(recorder, frames)
+    calls = calls_through(error.__traceback__)
+    failure.site = _line(recorder, calls)
     failure.module = next((graph.calls[c].path for c in reversed(range(len(graph.calls))) if not graph.calls[c].finished), "")
     if recorder.failed is not None and recorder.failed[0] in _chain(error):
         failure.node = recorder.failed[1]
     else:
-        refused = _refused(frames)
-        if refused is not None:
-            failure.node = recorder.put_failed(*refused)
+        found = refused(error.__traceback__)
+        if found is not None:
+            failure.node = recorder.put_failed(*found)
     if failure.node is not None:
         _describe(graph, failure)
     graph.failure = failure
@@ -49,15 +47,6 @@ def _describe(graph: Graph, failure: Failure) -> None:
     vertex.call = max((c.id for c in graph.calls if not c.finished and c.path == failure.module), default=None)
 
 
-def _frames(traceback: TracebackType | None) -> list[tuple[FrameType, int]]:
-    """The frames that an error passed through, outermost first, each with the instruction it was at."""
-    found = []
-    while traceback is not None:
-        found.append((traceback.tb_frame, traceback.tb_lasti))
-        traceback = traceback.tb_next
-    return found
-
-
 def _chain(error: BaseException | None) -> set[int]:
     """The ids of an error and of those it came from."""
     found: set[int] = set()
@@ -67,23 +56,10 @@ def _chain(error: BaseException | None) -> set[int]:
     return found
 
 
-def _line(recorder: Recorder, frames: list[tuple[FrameType, int]]) -> Any:
+def _line(recorder: Recorder, calls: list[tuple[FrameType, int]]) -> Any:
     """The innermost line of the user's program."""
-    for frame, lasti in reversed(frames):
+    for frame, lasti in reversed(calls):
         code: CodeType = frame.f_code
         if outside[code.co_filename]:
             return recorder.builder.line(code, lasti)
-    return None
-
-
-def _refused(frames: list[tuple[FrameType, int]]) -> tuple[str, list[tuple[str, Tensor]]] | None:
-    """The library's function that refused its arguments: the one nearest to the user's line that is no module's."""
-    last = max((k for k, (frame, _) in enumerate(frames) if outside[frame.f_code.co_filename]), default=-1)
-    for frame, _ in frames[last + 1 :]:
-        code, local = frame.f_code, variables(frame)
-        arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        given = [(name, local[name]) for name in arguments if name in local]
-        tensors = [(name, value) for name, value in given if isinstance(value, Tensor)]
-        if tensors and not any(isinstance(value, Module) for _, value in given):
-            return code.co_name, tensors
     return None

@@ -17,6 +17,7 @@ from pellucid.autograd.growth import GraphGrowthWarning, living_results
 from pellucid.autograd.node import AccumulateGrad, Freed
 from pellucid.autograd.node import Node as GradNode
 from pellucid.core.frames import outer_frames, variables
+from pellucid.core.language import counted, say
 from pellucid.core.sites import outside
 from pellucid.core.tensor import Tensor, storage_of
 from pellucid.graph.building import Builder, array_of, saved_values
@@ -69,8 +70,8 @@ class Live:
     def __repr__(self) -> str:
         nodes, kept = sum(g.nodes for g in self.graphs), sum(g.bytes for g in self.graphs)
         graphs = sum(g.count for g in self.graphs)
-        count = f"{graphs:,} graph{'' if graphs == 1 else 's'} alive"
-        return f"<{count}: {nodes:,} operations, {bytes_text(kept)} kept for backward>"
+        count = counted("{n} graph alive", "{n} graphs alive", graphs)
+        return f"<{say('{graphs}: {n} operations, {size} kept for backward', graphs=count, n=f'{nodes:,}', size=bytes_text(kept))}>"
 
     def __str__(self) -> str:
         return f"{repr(self)[1:-1]}\n\n{text_table(*self._rows(), left=2, last_left=True)}\n"
@@ -86,14 +87,16 @@ class Live:
                 [_names_text(graph), f"{graph.operation} {list(graph.shape)}", f"{graph.nodes:,}", f"{graph.depth:,}",
                  f"{graph.freed:,}", bytes_text(graph.bytes), site]
             )  # fmt: skip
-        return ["held by", "computed by", "operations", "depth", "freed", "kept", "line"], rows
+        headers = [say("held by"), say("computed by"), say("operations"), say("depth"), say("freed"), say("kept"), say("line")]
+        return headers, rows
 
 
 def _names_text(graph: LiveGraph) -> str:
     names = graph.names
     if graph.count > 1:
         return f"{names[0]} ... {names[-1]} ({graph.count:,})"
-    return ", ".join(names[:3]) + (f", and {len(names) - 3} more" if len(names) > 3 else "")
+    rest = [say("and {n} more", n=len(names) - 3)] if len(names) > 3 else []
+    return say(", ").join([*names[:3], *rest])
 
 
 def live() -> Live:
@@ -206,18 +209,18 @@ def _in_words(tensor: Tensor, results: list[Tensor]) -> str:
         if isinstance(holder, dict):
             for key, value in list(holder.items()):
                 if value is tensor:
-                    return f"{key!r} of {_owner(holder)}"
+                    return say("{key} of {owner}", key=repr(key), owner=_owner(holder))
         elif isinstance(holder, (list, tuple, deque, set)):
             if not (isinstance(holder, tuple) and len(holder) == 5):  # one of the tuples of this search
-                return f"an item of a {type(holder).__name__} of {len(holder)}"
+                return say("an item of a {type} of {n}", type=type(holder).__name__, n=len(holder))
         elif type(holder).__name__ == "cell":
-            return "a closure"
-    return "(not found)"
+            return say("a closure")
+    return say("(not found)")
 
 
 def _owner(attributes: dict) -> str:
     """The object whose attributes a dictionary holds."""
     for holder in gc.get_referrers(attributes):
         if getattr(holder, "__dict__", None) is attributes:
-            return f"a {type(holder).__name__}"
-    return f"a dict of {len(attributes)}"
+            return say("a {type}", type=type(holder).__name__)
+    return say("a dict of {n}", n=len(attributes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
+from pellucid.core.language import counted, say, template
 from pellucid.graph.snapshot import Graph, Node, Saved
 from pellucid.graph.tables import html_table, text_table
 from pellucid.graph.view import bytes_text
@@ -71,11 +72,11 @@ class Memory:
     # --- showing -----------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return f"<memory of {self.graph.title or 'results'}: {'; '.join(self._notes())}>"
+        return f"<{self._title()}: {'; '.join(self._notes())}>"
 
     def text(self, depth: int = 2, count: int = 10) -> str:
         """All of it. depth: how deep modules are shown; count: how many of the largest pieces."""
-        parts = [f"memory of {self.graph.title or 'results'}", "\n".join(self._notes())]
+        parts = [self._title(), "\n".join(self._notes())]
         if self.modules:
             parts.append(text_table(*self._module_rows(depth), left=2))
         if self.kept:
@@ -90,39 +91,44 @@ class Memory:
         tables += html_table(*self._top_rows(10), left=0, last_left=True)
         return f"<p>{'<br>'.join(map(escape, self._notes()))}</p>{tables}"
 
+    def _title(self) -> str:
+        return say("memory of {title}", title=self.graph.title or say("results"))
+
     def _notes(self) -> list[str]:
-        notes = [f"{bytes_text(self.saved)} saved for backward in {len(self.kept)} piece{'' if len(self.kept) == 1 else 's'}"]
+        one, many = template("{size} saved for backward in {n} piece"), template("{size} saved for backward in {n} pieces")
+        notes = [counted(one, many, len(self.kept), size=bytes_text(self.saved))]
         if self.graph.freed:
-            notes.append("a backward has freed saved values already")
+            notes.append(say("a backward has freed saved values already"))
         if self.parameters or self.inputs:
-            notes.append(
-                f"nodes also hold {bytes_text(self.parameters)} of parameters and {bytes_text(self.inputs)} of inputs, "
-                "which live anyway"
-            )
+            text = template("nodes also hold {parameters} of parameters and {inputs} of inputs, which live anyway")
+            notes.append(say(text, parameters=bytes_text(self.parameters), inputs=bytes_text(self.inputs)))
         if self.after_forward is not None:
-            notes.append(f"{bytes_text(self.after_forward)} in use after the forward")
+            notes.append(say("{size} in use after the forward", size=bytes_text(self.after_forward)))
         if self.peak is not None:
-            notes.append(f"peak {bytes_text(self.peak.peak)} in the {self.peak.phase} of {self._name(self.peak.node)}")
+            phase, name = say(self.peak.phase), self._name(self.peak.node)
+            notes.append(say("peak {size} in the {phase} of {name}", size=bytes_text(self.peak.peak), phase=phase, name=name))
         return notes
 
     def _name(self, node: Node | None) -> str:
         if node is None:
-            return "an operation that is not in the graph"
+            return say("an operation that is not in the graph")
         if node.kind != "operation":
-            return f"the gradient of {node.label}"
+            return say("the gradient of {name}", name=node.label)
         module = self.graph.module_of(node)
-        return f"{node.name}" + (f" in {module}" if module else "") + (f" at {node.site}" if node.site else "")
+        where = say(" in {module}", module=module) if module else ""
+        return node.name + where + (say(" at {site}", site=node.site) if node.site else "")
 
     def _module_rows(self, depth: int) -> tuple[list[str], list[list[str]]]:
         rows = [["  " * m.depth + m.path, m.type, bytes_text(m.saved)] for m in self.modules if m.depth <= depth]
-        return ["module", "type", "saved"], rows
+        return [say("module"), say("type"), say("saved")], rows
 
     def _top_rows(self, count: int) -> tuple[list[str], list[list[str]]]:
         rows = []
         for piece in self.top(count):
             shape = f"{list(piece.saved.shape)} {piece.saved.dtype}"
-            rows.append([bytes_text(piece.bytes), shape, f"{piece.users}", f"{piece.saved.name} of {self._name(piece.node)}"])
-        return ["bytes", "value", "nodes", "saved as"], rows
+            name = say("{value} of {node}", value=piece.saved.name, node=self._name(piece.node))
+            rows.append([bytes_text(piece.bytes), shape, f"{piece.users}", name])
+        return [say("bytes"), say("value"), say("nodes"), say("saved as")], rows
 
 
 def _kept(graph: Graph) -> list[Kept]:

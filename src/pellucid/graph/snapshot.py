@@ -30,6 +30,8 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pellucid.core.language import say
+
 if TYPE_CHECKING:
     from pellucid.graph.chain import Chain
 
@@ -210,9 +212,10 @@ class Failure:
             f"{name} {list(operand.shape)}" if operand.shape is not None else name
             for name, operand in zip(self.names, self.operands, strict=True)
         )
-        what = f"{self.operation}({given})" if self.operation else "the program"
-        where = (f" at {self.site}" if self.site else "") + (f" in {self.module}" if self.module else "")
-        return f"{what} failed{where}: {self.error}: {self.message}"
+        what = f"{self.operation}({given})" if self.operation else say("the program")
+        where = say(" at {site}", site=self.site) if self.site else ""
+        where += say(" in {module}", module=self.module) if self.module else ""
+        return say("{what} failed{where}: {error}", what=what, where=where, error=f"{self.error}: {self.message}")
 
 
 @dataclass(slots=True, repr=False)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.core.dtype import dtype, float32
+from pellucid.core.language import say, template
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.graph.cost import cost
 from pellucid.graph.cost_report import Cost
@@ -88,14 +89,14 @@ class Summary:
         return html_table(*self._table(3), left=3) + "<p>" + "<br>".join(self._totals()) + "</p>"
 
     def _table(self, depth: int) -> tuple[list[str], list[list[str]]]:
-        headers = ["module", "type", "output", "parameters"]
-        headers += ["calls", "FLOPs", "MACs"] if self.cost is not None else []
+        headers = [say("module"), say("type"), say("output"), say("parameters")]
+        headers += [say("calls"), "FLOPs", "MACs"] if self.cost is not None else []
         return headers, [self._cells(row) for row in self.rows if row.depth <= depth]
 
     def _cells(self, row: SummaryRow) -> list[str]:
         own = f"{row.parameters:,}" if row.parameters else "-"
         if row.shared:
-            own = f"(see {row.shared})"
+            own = say("(see {path})", path=row.shared)
         cells = ["  " * row.depth + (row.name or self.name), row.type, row.output, own]
         if self.cost is None:
             return cells
@@ -105,17 +106,19 @@ class Summary:
 
     def _totals(self) -> list[str]:
         frozen = self.parameters - self.trainable
-        lines = [f"parameters: {self.parameters:,}, of which {self.trainable:,} are trainable and {frozen:,} are not"]
-        sizes = f"parameters {bytes_text(self.parameter_bytes)}"
+        text = template("parameters: {n}, of which {trainable} are trainable and {frozen} are not")
+        lines = [say(text, n=f"{self.parameters:,}", trainable=f"{self.trainable:,}", frozen=f"{frozen:,}")]
+        sizes = [say("parameters {size}", size=bytes_text(self.parameter_bytes))]
         if self.buffers:
-            lines.append(f"buffers: {self.buffers:,}")
-            sizes += f", buffers {bytes_text(self.buffer_bytes)}"
+            lines.append(say("buffers: {n}", n=f"{self.buffers:,}"))
+            sizes.append(say("buffers {size}", size=bytes_text(self.buffer_bytes)))
         if self.cost is not None:
-            forward = self.cost.forward
-            lines.append(f"forward: {count_text(forward.flops)} FLOPs, {count_text(forward.macs)} MACs")
-            lines.append(f"uncounted: {self.cost.uncounted_text}")
-            sizes += f", inputs {bytes_text(self.input_bytes)}, results of all operations {bytes_text(self.output_bytes)}"
-        return [*lines, f"memory: {sizes}"]
+            flops, macs = count_text(self.cost.forward.flops), count_text(self.cost.forward.macs)
+            lines.append(say("forward: {flops} FLOPs, {macs} MACs", flops=flops, macs=macs))
+            lines.append(say("uncounted: {what}", what=self.cost.uncounted_text))
+            sizes.append(say("inputs {size}", size=bytes_text(self.input_bytes)))
+            sizes.append(say("results of all operations {size}", size=bytes_text(self.output_bytes)))
+        return [*lines, say("memory: {sizes}", sizes=say(", ").join(sizes))]
 
 
 def summary(model: Module, *inputs: Any, input_size: Sequence | None = None, dtypes: Sequence[dtype] | None = None) -> Summary:

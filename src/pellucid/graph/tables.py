@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from html import escape
 
-__all__ = ["count_text", "html_table", "text_table"]
+__all__ = ["cells", "count_text", "html_table", "text_table"]
+
+
+def cells(text: str) -> int:
+    """How many places a text takes in a monospaced face: characters of East Asian scripts are two cells wide."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def text_table(headers: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, last_left: bool = False) -> str:
     """Rows under headers. The first `left` columns, and the last if asked, stand to the left, the others to the right."""
-    cells = [list(headers), *([*row] for row in rows)]
-    widths = [max(len(row[k]) for row in cells) for k in range(len(headers))]
+    table = [list(headers), *([*row] for row in rows)]
+    widths = [max(cells(row[k]) for row in table) for k in range(len(headers))]
     to_left = _sides(len(headers), left, last_left)
     lines = []
-    for row in cells:
-        texts = [t.ljust(w) if side else t.rjust(w) for t, w, side in zip(row, widths, to_left, strict=True)]
+    for row in table:
+        rooms = [" " * (width - cells(text)) for text, width in zip(row, widths, strict=True)]
+        texts = [text + room if side else room + text for text, room, side in zip(row, rooms, to_left, strict=True)]
         lines.append("  ".join(texts).rstrip())
-    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
+    return "\n".join([lines[0], "-" * max(map(cells, lines)), *lines[1:]])
 
 
 def html_table(headers: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, last_left: bool = False) -> str:

@@ -12,10 +12,12 @@ import re
 from collections.abc import Hashable
 from typing import NamedTuple
 
+from pellucid.core.language import counted, say
 from pellucid.graph.dominators import meeting_points
 from pellucid.graph.folding import runs
 from pellucid.graph.pausing import collector_paused
 from pellucid.graph.snapshot import Edge, Graph, Node
+from pellucid.graph.tables import cells
 from pellucid.graph.view import Unit, View, bytes_text, view_of
 
 __all__ = ["graph_text", "heading"]
@@ -32,28 +34,26 @@ def graph_text(graph: Graph, *, expand: int | str | None = None, fold: bool = Tr
     fold: whether equal blocks are folded.
     """
     lines = _Writer(view_of(graph, expand), fold).lines()
-    width = max((min(len(line.text), SITE_COLUMN) for line in lines), default=0)
-    rows = [f"{line.text:<{width}}  {line.site}".rstrip() for line in lines]
+    width = max((min(cells(line.text), SITE_COLUMN) for line in lines), default=0)
+    rows = [f"{line.text}{' ' * (width - cells(line.text))}  {line.site}".rstrip() for line in lines]
     return "\n".join([heading(graph), "", *rows, ""])
 
 
 def heading(graph: Graph) -> str:
     """What is in a graph, in one line or, if it failed, two."""
     elements = sum(_size(leaf) for leaf in graph.leaves)
-    leaves = _count(len(graph.leaves), "leaf", "leaves")
-    counts = [_count(len(graph.operations), "operation"), f"{leaves} ({_count(elements, 'element')})"]
+    leaves = counted("{n} leaf", "{n} leaves", len(graph.leaves))
+    counts = [counted("{n} operation", "{n} operations", len(graph.operations))]
+    counts += [say("{leaves} ({elements})", leaves=leaves, elements=counted("{n} element", "{n} elements", elements))]
     inputs = len(graph.nodes) - len(graph.operations) - len(graph.leaves)
-    counts += [_count(inputs, "input or constant", "inputs and constants")] if inputs else []
-    counts += [_count(len(graph.cuts), "cut")] if graph.cuts else []
-    saved = "saved values freed" if graph.freed else f"{bytes_text(graph.saved_bytes)} saved for backward"
-    text = f"graph of {graph.title or 'results'}: {', '.join(counts)}; {saved}"
+    counts += [counted("{n} input or constant", "{n} inputs and constants", inputs)] if inputs else []
+    counts += [counted("{n} cut", "{n} cuts", len(graph.cuts))] if graph.cuts else []
+    saved = say("saved values freed") if graph.freed else say("{size} saved for backward", size=bytes_text(graph.saved_bytes))
+    what = say(", ").join(counts)
+    text = say("graph of {title}: {counts}; {saved}", title=graph.title or say("results"), counts=what, saved=saved)
     if graph.dropped:
-        text += f"; {graph.dropped:,} earlier operations were not kept"
+        text += say("; ") + say("{n} earlier operations were not kept", n=f"{graph.dropped:,}")
     return text if graph.failure is None else f"{text}\n{graph.failure}"
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _size(node: Node) -> int:
@@ -105,7 +105,7 @@ class _Writer:
         lead = _via(via)
         while number is not None and number != stop:
             if number in self.written:
-                segments.append([Line(f"{lead}{self._reference(number)} (above)", "", (_without_number(lead), "above"))])
+                segments.append([Line(lead + say("{name} (above)", name=self._reference(number)), "", (_without_number(lead), "above"))])
                 break
             self.written.add(number)
             segments.append(self._segment(self.view.units[number], lead, depth))
@@ -137,18 +137,19 @@ class _Writer:
             if times < 3:
                 found += branches[start : start + length * times]
             else:
-                found += [branches[start], [Line(f"... and {times - 1:,} more like it", "", (times, "branches"))]]
+                found += [branches[start], [Line(say("... and {n} more like it", n=f"{times - 1:,}"), "", (times, "branches"))]]
         return found
 
     def _branch(self, source: int, edge: Edge, meet: int | None, depth: int) -> list[Line]:
         if source == meet:
             return [self._below(source, _via(edge))]
         if depth >= MOST_DEPTH and source not in self.written:
-            return [Line(f"{_via(edge)}... ({self._hidden(source):,} more, nested too deep to show)", "", None)]
+            hidden = say("... ({n} more, nested too deep to show)", n=f"{self._hidden(source):,}")
+            return [Line(_via(edge) + hidden, "", None)]
         return self._main_line(source, edge, meet, depth + 1)
 
     def _below(self, number: int, lead: str) -> Line:
-        return Line(f"{lead}{self._reference(number)} (below)", "", (_without_number(lead), "below"))
+        return Line(lead + say("{name} (below)", name=self._reference(number)), "", (_without_number(lead), "below"))
 
     def _hidden(self, source: int) -> int:
         """How many units lie behind one that is not shown; they count as shown."""
@@ -194,7 +195,7 @@ class _Writer:
         name = unit.name or (f"#{unit.number}" if unit.users > 1 and unit.kind == "operation" else "")
         facts = self._module_facts(unit) if unit.kind == "module" else ""
         operands = self._plain_operands(unit)
-        text = " ".join(part for part in (unit.title, unit.shape, facts, f"of {operands}" if operands else "") if part)
+        text = " ".join(part for part in (unit.title, unit.shape, facts, say("of {operands}", operands=operands) if operands else "") if part)
         node = self.view.graph.nodes[unit.nodes[-1]]
         text += _gradient(node)
         site = f"{node.site.file.rpartition('/')[2]}:{node.site.line}" if node.site and unit.kind == "operation" else ""
@@ -204,9 +205,9 @@ class _Writer:
 
     def _module_facts(self, unit: Unit) -> str:
         parameters = self.view.graph.calls[unit.call or 0].parameters
-        parts = [_count(len(unit.nodes), "operation")]
-        parts += [_count(parameters, "parameter")] if parameters else []
-        return f"({', '.join(parts)})"
+        parts = [counted("{n} operation", "{n} operations", len(unit.nodes))]
+        parts += [counted("{n} parameter", "{n} parameters", parameters)] if parameters else []
+        return f"({say(', ').join(parts)})"
 
     def _plain_operands(self, unit: Unit) -> str:
         """Leaves, inputs and numbers that go into a unit, and how often a computed operand does, if more than once."""
@@ -217,7 +218,7 @@ class _Writer:
             if operand.kind in ("leaf", "input"):
                 if unit.kind == "module" and not operand.name:
                     continue  # a constant that the module makes itself
-                name = f"{operand.name or operand.kind} {operand.shape}{_broken(edge)}{_slope(edge)}"
+                name = f"{operand.name or say(operand.kind)} {operand.shape}{_broken(edge)}{_slope(edge)}"
                 found[name + _gradient(self.view.graph.nodes[operand.nodes[0]], " (", ")")] = None
             else:
                 computed.append(source)
@@ -225,8 +226,9 @@ class _Writer:
             attributes = self.view.graph.nodes[unit.nodes[0]].attributes.items()
             found.update({f"{name}={text}": None for name, text in attributes if _tells(name, text)})
             if len(computed) > 1 and len(set(computed)) == 1:
-                found[f"the same {'twice' if len(computed) == 2 else f'{len(computed)} times'}"] = None
-        return ", ".join(found)
+                again = len(computed)
+                found[say("the same twice") if again == 2 else say("the same {n} times", n=again)] = None
+        return say(", ").join(found)
 
 
 def _repeated(block: list[Line], times: int, last: Line) -> list[Line]:
@@ -263,7 +265,7 @@ def _broken(edge: Edge) -> str:
     if edge.kind != "cut":
         return ""
     where = f", {edge.site.file.rpartition('/')[2]}:{edge.site.line}" if edge.site else ""
-    return f" (cut by {edge.reason}{where})"
+    return say(" (cut by {reason})", reason=f"{edge.reason}{where}")
 
 
 def _slope(edge: Edge) -> str:
@@ -277,8 +279,8 @@ def _gradient(node: Node, opening: str = "  [", closing: str = "]") -> str:
     gradient = next((output.gradient for output in node.outputs if output.gradient is not None), None)
     if gradient is None:
         return ""
-    notes = [f"|grad| {gradient.norm:.3g}"]
-    notes += [f"{gradient.zeros:.0%} zeros"] if gradient.zeros >= 0.5 else []
-    notes += [f"{gradient.nan} NaN"] if gradient.nan else []
-    notes += [f"{gradient.inf} infinite"] if gradient.inf else []
-    return f"{opening}{', '.join(notes)}{closing}"
+    notes = [say("|grad| {norm}", norm=f"{gradient.norm:.3g}")]
+    notes += [say("{share} zeros", share=f"{gradient.zeros:.0%}")] if gradient.zeros >= 0.5 else []
+    notes += [say("{n} NaN", n=gradient.nan)] if gradient.nan else []
+    notes += [say("{n} infinite", n=gradient.inf)] if gradient.inf else []
+    return f"{opening}{say(', ').join(notes)}{closing}"

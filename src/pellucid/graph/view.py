@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from pellucid.core.language import say
 from pellucid.graph.selecting import feeding
 from pellucid.graph.snapshot import Edge, Graph, Node, Output
 
@@ -131,7 +132,7 @@ def _describe(graph: Graph, unit: Unit, again: bool) -> None:
     again: whether the module stands there several times, so that its calls must be told apart.
     """
     if again:
-        unit.title += f" (call {graph.calls[unit.call or 0].number + 1})"
+        unit.title += f" {say('(call {n})', n=graph.calls[unit.call or 0].number + 1)}"
     output = _given(graph, unit)
     if output is not None:
         unit.shape = shape_text(output)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from pellucid.core.callers import variable_of, warn_caller
+from pellucid.core.language import message, say, sentences
 from pellucid.core.sites import Site
 from pellucid.core.tensor import Tensor
 
@@ -18,10 +19,11 @@ def same_sizes(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     a, b = input._array.shape, target._array.shape
     if a == b:
         return input, target
-    warn_caller(
+    first = (
         f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
-        f"lead to incorrect results due to broadcasting. Please ensure they have the same size.\n{advice(input, target)}"
+        "lead to incorrect results due to broadcasting. Please ensure they have the same size."
     )
+    warn_caller(message(first, advice(input, target)))
     shape = _common(a, b)
     if shape is None:
         back = next(d for d in range(1, min(len(a), len(b)) + 1) if a[-d] != b[-d] and 1 not in (a[-d], b[-d]))
@@ -39,10 +41,11 @@ def warn_of_crossing(input: Tensor, target: Tensor) -> None:
         return
     shape = _common(a, b)
     if shape is not None and math.prod(shape) > max(math.prod(a), math.prod(b)):
-        warn_caller(
+        first = (
             f"The loss of an input of size {input.shape} with a target of size {target.shape} is taken of every pair of "
-            f"their values.\n{advice(input, target)}"
+            "their values."
         )
+        warn_caller(message(first, advice(input, target)))
 
 
 def advice(input: Tensor, target: Tensor) -> str:
@@ -51,14 +54,13 @@ def advice(input: Tensor, target: Tensor) -> str:
     input_name, target_name = variable_of(input) or "input", variable_of(target) or "target"
     shape = _common(a, b)
     if shape is None:
-        effect = "do not broadcast"
+        effect = say("do not broadcast")
     else:
-        effect = f"broadcast to {shape}, so that the loss has {math.prod(shape)} terms"
+        effect = say("broadcast to {shape}, so that the loss has {n} terms", shape=shape, n=math.prod(shape))
+    met = say("Here {input} of shape {a} and {target} of shape {b} {effect}.",
+              input=input_name, a=a, target=target_name, b=b, effect=effect)  # fmt: skip
     site = Site.here()
-    return (
-        f"Here {input_name} of shape {a} and {target_name} of shape {b} {effect}. {_way_out(input_name, target_name, a, b)}"
-        + (f" At {site}" if site else "")
-    )
+    return sentences(met, _way_out(input_name, target_name, a, b), say("At {site}", site=site) if site else "")
 
 
 def _common(a: tuple, b: tuple) -> tuple | None:
@@ -73,10 +75,10 @@ def _way_out(input: str, target: str, a: tuple, b: tuple) -> str:
         for longer, shorter, name in ((a, b, input), (b, a, target)):
             for d in range(len(longer)):
                 if longer[d] == 1 and longer[:d] + longer[d + 1 :] == shorter:
-                    return f"If they belong together one by one, use {name}.squeeze({d})."
-        return f"If they belong together one by one, use {target}.reshape({input}.shape)."
+                    return say("If they belong together one by one, use {code}.", code=f"{name}.squeeze({d})")
+        return say("If they belong together one by one, use {code}.", code=f"{target}.reshape({input}.shape)")
     if _common(a, b) == a:
-        return f"If that is meant, say so: {target}.expand_as({input})."
+        return say("If that is meant, say so: {code}.", code=f"{target}.expand_as({input})")
     if _common(a, b) == b:
-        return f"If that is meant, say so: {input}.expand_as({target})."
-    return "Each value of the input needs one of the target."
+        return say("If that is meant, say so: {code}.", code=f"{input}.expand_as({target})")
+    return say("Each value of the input needs one of the target.")

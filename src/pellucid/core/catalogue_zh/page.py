@@ -127,7 +127,7 @@ PAGE = {
     "phase": "阶段",
     "backward: it computed a derivative": "反向传播：它计算了导数",
     "in place": "原地操作",
-    "alike": "相同的",
+    "alike": "重复",
     "one of {n} equal blocks: {paths}": "{n} 个相同模块之一：{paths}",
     "contains": "包含",
     "type": "类型",

@@ -112,6 +112,11 @@ class Generator:
         with self.lock:
             return self.engine.doubles(count) if dtype == np.float64 else self.engine.floats(count)
 
+    def marks(self, count: int, p: float, value: np.floating) -> np.ndarray:
+        """`value` where the next of `count` float64 numbers is below p, else 0; [count] of the value's dtype."""
+        with self.lock:
+            return self.engine.marks(count, p, value)
+
     def _restart(self, seed: int) -> None:
         with self.lock:
             self.engine.reseed(seed)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pellucid.kernels.choice import compiled
+
 __all__ = ["STATE_SIZE", "MersenneTwister", "Snapshot", "pack_state", "unpack_state"]
 
 _WORDS = 624
@@ -93,6 +95,19 @@ class MersenneTwister:
         values = words.view(np.int64).astype(np.float64)
         values *= 2.0**-53
         return values
+
+    def marks(self, count: int, p: float, value: np.floating) -> np.ndarray:
+        """`value` where the next of `count` doubles is below p, else 0: array [count] of the value's dtype."""
+        fast = compiled("mersenne", count, value)
+        if fast is None:
+            made = (self.doubles(count) < p).astype(value.dtype)
+            made *= value
+            return made
+        _, key, position, _ = self.snapshot()
+        key, made = np.array(key, np.uint32), np.empty(count, value.dtype)
+        self._load(key, fast.marks(key, int(position), float(p), value, made))
+        self._untouched = False
+        return made
 
     def snapshot(self) -> Snapshot:
         """Where the stream stands; `restore` brings an engine there."""

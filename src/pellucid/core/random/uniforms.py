@@ -155,6 +155,8 @@ def bernoulli(p, shape=None, dtype=None, generator: Generator | None = None) -> 
     if size == 0:
         return np.empty(shape, dtype)
     require(dtype not in REAL_OF_COMPLEX, "bernoulli_scalar_cpu_" if scalar else "bernoulli_tensor_cpu_self_", dtype)
+    if scalar and dtype in (FLOAT32, FLOAT64):
+        return or_default(generator).marks(size, p, dtype.type(1)).reshape(shape)
     if scalar:
         return (or_default(generator).uniforms(size, FLOAT64) < p).astype(dtype).reshape(shape)
     return _bernoulli_of_array(p, shape, dtype, generator)
@@ -186,6 +188,8 @@ def dropout_mask(shape, dtype: np.dtype | type = np.float32, p=0.5, generator: G
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}. Pass the share to drop.")
     if p in (0, 1):
         return np.full(shape, 1 - p, dtype)
+    if dtype in (FLOAT32, FLOAT64):
+        return or_default(generator).marks(math.prod(shape), 1 - p, dtype.type(1) / dtype.type(1 - p)).reshape(shape)
     computed = computed_in(dtype)
     kept = bernoulli(1 - p, shape, dtype, generator)
     kept *= (computed.type(1) / computed.type(1 - p)).astype(dtype)

@@ -10,7 +10,7 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, Any
 
-from pellucid.core.errors import locate
+from pellucid.core.errors import locate_raised
 from pellucid.core.sites import caller
 from pellucid.core.tensor import Buffer, Parameter, Tensor
 from pellucid.nn.modules.conversion import Conversion
@@ -89,9 +89,7 @@ class Module(Members, Conversion, State, Hooks):
         try:
             return call_with_hooks(self, args, kwargs) if self._hooked else self.forward(*args, **kwargs)
         except (RuntimeError, ValueError, IndexError, TypeError, AssertionError) as error:
-            given = [(f"argument {k}", a) for k, a in enumerate(args)] + list(kwargs.items())
-            tensors = [(name, value) for name, value in given if isinstance(value, Tensor)]
-            locate(error, sys._getframe(), type(self).__name__, tensors)
+            locate_raised(error, sys._getframe(), *_called(self, args, kwargs))
             raise
 
     # --- registration ------------------------------------------------------------------------------------------------
@@ -343,6 +341,14 @@ def typename(value: Any) -> str:
         return value.type()
     cls = value if isinstance(value, type) else type(value)
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _called(module: Module, args: tuple, kwargs: dict) -> tuple[str, list[tuple[str, Tensor]]]:
+    """A module's class, and the tensors that it was called with, by the names that its `forward` gives them."""
+    code = getattr(module.forward, "__code__", None)
+    names = code.co_varnames[1 : code.co_argcount] if code is not None else ()
+    given = [(names[k] if k < len(names) else f"argument {k}", value) for k, value in enumerate(args)] + list(kwargs.items())
+    return type(module).__name__, [(name, value) for name, value in given if isinstance(value, Tensor)]
 
 
 def _refuse_arguments(cls: type, args: tuple, kwargs: dict) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pellucid.core.callers import warn_caller
+from pellucid.core.language import message, say
 from pellucid.core.sites import Site
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.optim.lr_scheduler.preview import RatePlot, rates_ahead
@@ -66,11 +67,15 @@ class LRScheduler:
             if last_epoch == -1:
                 group.setdefault("initial_lr", copied(group["lr"]))
             elif "initial_lr" not in group:
-                raise KeyError(
+                first = (
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
-                    f"last_epoch >= 0 (got {last_epoch}). Load the optimizer's state first, set group['initial_lr'] to "
-                    "the rate at the start of the schedule, or leave last_epoch out for a new run."
+                    f"last_epoch >= 0 (got {last_epoch})"
                 )
+                way_out = say(
+                    "Load the optimizer's state first, set group['initial_lr'] to the rate at the start of the schedule, or "
+                    "leave last_epoch out for a new run."
+                )
+                raise KeyError(f"{first}. {way_out}")  # one line: a KeyError is printed with its line ends escaped
         self.base_lrs = [copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         if optimizer._opt_called is None:
@@ -168,11 +173,12 @@ class LRScheduler:
     def _warn_of_order(self) -> None:
         if self.optimizer._opt_called is not False:
             return
-        warn_caller(
+        first = (
             "Detected call of `lr_scheduler.step()` before `optimizer.step()`. You should call them in the opposite "
             "order: `optimizer.step()` before `lr_scheduler.step()`. Failure to do this will result in skipping the "
-            f"first value of the learning rate schedule. The schedule was stepped first at {Site.here()}"
+            "first value of the learning rate schedule."
         )
+        warn_caller(message(first, say("The schedule was stepped first at {site}", site=Site.here())))
 
     def _update_lr(self, epoch: int | None = None) -> None:
         before = self.last_epoch
@@ -256,10 +262,8 @@ class FormulaScheduler(LRScheduler):
         known = len(self.base_lrs)
         fixed = self._settings is not None and len(groups) != len(getattr(self, self._settings))
         if len(groups) < known or fixed:
-            raise ValueError(
-                f"{type(self).__name__} was built for {known} parameter groups, the optimizer has {len(groups)}: "
-                "build a new schedule"
-            )
+            first = f"{type(self).__name__} was built for {known} parameter groups, the optimizer has {len(groups)}"
+            raise ValueError(message(first, say("Build a new schedule.")))
         if len(groups) > known:
             for group in groups[known:]:
                 group.setdefault("initial_lr", copied(group["lr"]))

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+from pellucid.core.language import message, say
 from pellucid.optim.lr_scheduler.base import LRScheduler, check_optimizer
 from pellucid.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from pellucid.optim.lr_scheduler.resume import Record, copied, rates, set_rate
@@ -36,9 +37,8 @@ class Composite(LRScheduler):
 
     def _check_metric(self, metrics) -> None:
         if metrics is None and self._needs_metric():
-            raise TypeError(
-                f"step {self.last_epoch + 1} belongs to a ReduceLROnPlateau, which needs a metric: call step(metrics)"
-            )
+            first = f"step {self.last_epoch + 1} belongs to a ReduceLROnPlateau, which needs a metric"
+            raise TypeError(message(first, say("Call step(metrics).")))
 
     def _reset_rates(self) -> None:
         for group in self.optimizer.param_groups:
