@@ -1,11 +1,12 @@
 # make demo   train a small network on handwritten digits; pictures and checkpoint go to demo/
 # make test   run the tests
+# make bench  measure speed and memory, beside PyTorch if it is in .venv; BENCH="--rows b3" passes options on
 # make lint   ruff, the type checker and the layer check
 #
 # Each makes .venv and installs into it what it needs, once, and again when pyproject.toml changes.
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint clean
+.PHONY: demo test bench lint clean
 .DELETE_ON_ERROR:
 
 # The first Python on the path that is new enough; PYTHON=... chooses another.
@@ -25,6 +26,9 @@ demo: .venv/installed-demo
 
 test: .venv/installed-test
 	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses auto $(TESTS)
+
+bench: .venv/installed-demo
+	@$(BIN)/python -m pellucid bench $(BENCH)
 
 lint: .venv/installed-lint
 	$(BIN)/ruff check .

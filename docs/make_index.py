@@ -17,10 +17,11 @@ from pathlib import Path
 
 INDEX = Path(__file__).parents[1] / "src" / "pellucid" / "ops" / "index.py"
 PREFIX = "pellucid.ops."
+WIDTH = 130
 HEADER = '''"""Which family of operators makes which names. Written by `docs/make_index.py`; a test compares.
 
-`import pellucid` reads this instead of importing the families; each is imported when one of its names is first used. Under
-"operators" are the names that formulas use, under "Tensor" methods, under all others what public modules export.
+`import pellucid` reads this instead of importing the families; each is imported when one of its names is first used. Names
+stand under the places where they are found: "operators" (by formulas), "Tensor" (its methods), public modules.
 """
 
 FAMILIES: dict[str, dict[str, str]] = {
@@ -83,14 +84,20 @@ def index() -> str:
 
 
 def _family(name: str, tables: dict[str, list[str]]) -> str:
-    lines = [f'    "{name}": {{']
+    """The names of one family, those that are entered in the same places together."""
+    places: dict[str, list[str]] = {}
     for where, names in tables.items():
-        text = " ".join(names)
-        if len(text) + len(where) < 100:
-            lines.append(f'        "{where}": "{text}",')
-        else:
-            lines += [f'        "{where}": """', *textwrap.wrap(text, 105, initial_indent=" " * 12, subsequent_indent=" " * 12)]
-            lines[-1] += '""",'
+        for each in names:
+            places.setdefault(each, []).append(where)
+    groups: dict[str, list[str]] = {}
+    for each, found in sorted(places.items()):
+        groups.setdefault(" ".join(found), []).append(each)
+    lines = [f'    "{name}": {{']
+    for where, names in sorted(groups.items()):
+        text = f'        "{where}": """{" ".join(names)}""",'
+        text = text.replace('"""', '"') if len(text) < WIDTH else text
+        lines += textwrap.wrap(text, WIDTH, subsequent_indent=" " * 12, drop_whitespace=True, break_on_hyphens=False)
+        lines[-1] = lines[-1].rstrip()
     return "\n".join([*lines, "    },\n"])
 
 

@@ -302,7 +302,7 @@ def test_an_interrupt_ends_the_workers():
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
         with pytest.raises(KeyboardInterrupt):
-            list(DataLoader(Calls(4, lambda index: time.sleep(0.5)), num_workers=2))
+            list(DataLoader(Calls(4, lambda index: time.sleep(5)), num_workers=2))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

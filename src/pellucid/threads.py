@@ -1,29 +1,27 @@
-"""How many threads matrix products use."""
+"""How many threads computing uses."""
 
 from __future__ import annotations
 
-import os
+from pellucid.kernels.threads import get_threads, set_threads
 
 __all__ = ["get_num_interop_threads", "get_num_threads", "set_num_interop_threads", "set_num_threads"]
 
 
 def get_num_threads() -> int:
-    """Threads that the linear algebra library uses now."""
-    from threadpoolctl import threadpool_info  # slow import
-
-    counts = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-    return max(
-        counts, default=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    """Threads that one operation uses: what was set, or `OMP_NUM_THREADS`, or as many as there are processors."""
+    return get_threads()
 
 
 def set_num_threads(num: int) -> None:
-    """Use `num` threads from now on; RuntimeError unless it is positive."""
-    if num < 1:
-        raise RuntimeError(f"Expected nthreads > 0: set_num_threads got {num}")
-    from threadpoolctl import threadpool_limits  # slow import
+    """Use `num` threads for each operation from now on, in kernels and in NumPy's linear algebra alike.
 
-    threadpool_limits(limits=num, user_api="blas")
+    Raises: RuntimeError unless it is a positive int.
+    """
+    if isinstance(num, bool) or not hasattr(num, "__index__"):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(num).__name__}: give the number of threads")
+    if num < 1:
+        raise RuntimeError(f"set_num_threads expects a positive integer, but got {num}: 1 computes on the calling thread alone")
+    set_threads(int(num))
 
 
 def get_num_interop_threads() -> int:

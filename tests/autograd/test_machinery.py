@@ -116,6 +116,32 @@ def test_a_reserved_name_is_refused():
         Operator(taken, {}).parameters  # noqa: B018
 
 
+def test_a_name_that_nodes_have_a_place_for_is_refused():
+    class taken:
+        """Taken."""
+
+        def forward(xp, input: Array):
+            return input, input
+
+    with pytest.raises(TypeError, match="an output may not be called 'extra', which every node has a place for"):
+        Operator(taken, {"outputs": ("result", "extra")}).outputs  # noqa: B018
+
+
+def test_a_name_that_generated_code_uses_is_refused():
+    @operator(module=None)
+    class taken_for_test:
+        """Taken."""
+
+        def forward(xp, input: Array, outside: int = 0):
+            return input
+
+    try:
+        with pytest.raises(TypeError, match="taken_for_test: a parameter may not be called 'outside'"):
+            taken_for_test(pellucid.ones(1))
+    finally:
+        del OPERATORS["taken_for_test"]
+
+
 def test_an_operator_declared_by_a_user_works_in_both_orders():
     @operator(promote=Promote.FLOAT, module=None)
     class cube_for_test:

@@ -327,7 +327,6 @@ def test_the_picture_goes_by_keyboard(show):
     assert tab.run(selected) == "loss"
     tab.key("ArrowUp")
     tab.key("ArrowUp")
-    tab.key("ArrowUp")
     assert tab.run("document.getElementById('spoken').textContent").startswith("module, head Linear, [2, 3, 7] float32")
     tab.key("Enter")
     assert "head Linear" in tab.run(FRAMES)

@@ -212,6 +212,7 @@ INDEXING = [
         "Number of indices (1) should be equal to source.size(dim)",
     ),
     (lambda: x().index_reduce(0, i(0)[None], x()[:1], "prod"), IndexError, "Index is supposed to be a vector"),
+    (lambda: x().index_reduce(0, i(0), x()[:1, :2], "prod"), RuntimeError, "source [1, 2] does not fit self"),
     (
         lambda: x().index_reduce(0, t.zeros(1), x()[:1], "prod"),
         RuntimeError,

@@ -92,6 +92,7 @@ Arrays = Indices = list  # a list of either
 KINDS = {"Array": "array", "Index": "index", "Arrays": "arrays", "Indices": "indices"}
 RESERVED = {"F", "xp", "grad", "tangent", "tangents", "result", "needs", "batched"}  # for formulas
 RESERVED |= {"c", "d", "e", "f", "forward", "r", "road", "s"}  # for the code that is written for an operator
+NODE_PARTS = {"adjust", "code", "edges", "extra", "fact", "facts", "lasti", "outputs", "sequence"}  # of nodes, beside what is saved
 MISSING = inspect.Parameter.empty
 
 
@@ -217,6 +218,9 @@ class Operator:
         known = names | {f"{p.name}_shape" for p in self.operands} | {f"{p.name}_dtype" for p in self.operands}
         known |= set(self.outputs or ()) | {"needs", "tangent", "tangents"}
         known |= {"batched", "size_of_batch"}
+        for name in self.outputs or ():
+            if name in NODE_PARTS:
+                raise TypeError(f"{declaration.__qualname__}: an output may not be called {name!r}, which every node has a place for")
         for formula in (self.joint, self.jvp, self.batch, *self.formulas.values(), *self.jvp_formulas.values()):
             if formula is None:
                 continue

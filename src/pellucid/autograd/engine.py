@@ -5,7 +5,8 @@ in the number of edges, deterministic, re-entrant, safe with threads. Without `c
 tensor is made; with it they are tensors, and the same formulas record themselves.
 
 Ownership: a buffer may be added to in place only if the engine made it (by adding two gradients), or an operator's
-formula did. Everything else, such as a gradient passed through or a view of one, is copied before it is kept.
+formula did, or if it is the only view of one that they made. Everything else, such as a gradient passed through or a view of
+one, is copied before it is kept.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _accumulating = threading.RLock()  # two threads may reach one leaf
 _task_ids = itertools.count()
 NOTHING: dict = {}  # never written to
 ndarray, asarray, add = np.ndarray, np.asarray, np.add
-getframe = sys._getframe
+getframe, getrefcount = sys._getframe, sys.getrefcount
 
 
 class Task:
@@ -280,7 +281,7 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
                 if child in pending or kind is MULTI:
                     _store(edge, output, pending, owned)
                 else:
-                    mine = output is not grad and not tensors and output.base is None
+                    mine = output is not grad and not tensors and (output.base is None or _is_sole_view(output))
                     if not (left or kind is None or watched or needed is not None or child.extra is not None):
                         _reach_leaf(task, kind, output, mine)  # the only gradient of a leaf
                         continue
@@ -299,6 +300,12 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
                     heappush(ready, (-child.sequence, id(child), edge))
             elif child in pending:
                 _reach_leaf(task, kind, pending.pop(child), child in owned)
+
+
+def _is_sole_view(array: Any) -> bool:
+    """Whether nobody but this view holds the array that it is a view of, so that whoever holds the view owns both."""
+    base: Any = array.base
+    return base.__class__ is ndarray and base.base is None and getrefcount(base) == 3  # the view, `base`, the question
 
 
 def _reach_leaf(task: Task, leaf: Tensor, grad, owned: bool) -> None:

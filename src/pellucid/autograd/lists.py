@@ -27,14 +27,14 @@ PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def short_form(op: Operator) -> str | None:
-    """Which of the two functions may stand before the general road of an operator, if any."""
+    """Which of the two functions (by its name in generated code) may stand before the general road of an operator, if any."""
     if len(op.operands) != 1 or any(kind not in ("attribute", "fact") for kind in op.node.kinds.values()):
         return None
     if any(p.keyword for p in op.parameters):
         return None
     if op.operands[0].kind == "arrays":
-        return "joined" if op.outputs is not None and len(op.outputs) == 1 else None
-    return "pieces" if op.outputs is None and op.operands[0].kind == "array" else None
+        return "joined_list" if op.outputs is not None and len(op.outputs) == 1 else None
+    return "pieces_of_list" if op.outputs is None and op.operands[0].kind == "array" else None
 
 
 def joined(op: Operator, tensors, *attributes) -> Tensor | None:

@@ -53,7 +53,7 @@ SCOPE = {
     "modes": modes, "RECORD": RECORD, "hush": hush, "speak": speak, "getframe": sys._getframe, "outside": outside,
     "caller": caller, "next_sequence": next_sequence, "leaf_edge": leaf_edge, "linked": linked, "Packed": Packed,
     "refresh": refresh,
-    "take_view": take_view, "joined": lists.joined, "pieces": lists.pieces,
+    "take_view": take_view, "joined_list": lists.joined, "pieces_of_list": lists.pieces,
     "general": call.general, "inplace": call.inplace, "carry_cut": call.carry_cut, "view_step": call.view_step,
     "fail": fail, "stale": stale, "unpack_input": unpack_input, "unpack_result": unpack_result,
 }  # fmt: skip
@@ -286,6 +286,9 @@ def _write_public(op: Operator):
         SCOPE, op=op, node=op.node, apply=op.node.apply, forward=op.ufunc or op.forward, canonical=op.canonical,
         returns=op.returns, **scope
     )  # fmt: skip
+    for p in op.parameters:
+        if p.name in scope:
+            raise TypeError(f"operator {op.name}: a parameter may not be called {p.name!r}, which names something in generated code")
     # one output with a derivative, and beside it any that have none
     simple = op.outputs is not None and tuple(op.outputs[1:]) == tuple(op.constant) and not op.multi_view
     simple = simple and all(p.kind in ("array", "index") for p in op.operands) and op.operands

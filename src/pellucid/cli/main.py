@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import pellucid
-from pellucid.cli import demo, graph, summary
+from pellucid.cli import bench, demo, graph, kernels, summary
 from pellucid.cli.errors import EXIT_INTERRUPTED, EXIT_USAGE, UsageError
 
 PROGRAMS = {
+    "bench": (bench, "measure Pellucid beside PyTorch, if it is installed"),
     "demo": (demo, "train a small network on handwritten digits and draw what happened"),
     "graph": (graph, "run a program and show the computation graph of its last backward()"),
+    "kernels": (kernels, "compile the kernels of this installation now"),
     "summary": (summary, "print the modules of a model with shapes, parameters and arithmetic"),
 }
 

@@ -32,6 +32,7 @@ from pellucid.graph.taking import arguments_of, failed_graph, put_names
 from pellucid.graph.undisturbed import undisturbed
 from pellucid.graph.walk import tensors_in
 from pellucid.nn.modules.module import Module
+from pellucid.ops.recurrent import composed_again
 from pellucid.utils.checkpoint.frame import Frame
 from pellucid.utils.checkpoint.reentrant import CheckpointFunction
 
@@ -116,7 +117,7 @@ class Counter(Recorder):
             return self._node(subject, arguments[0], call)
         if work is Work.LEAF:
             return None  # gradients of leaves stay as they are
-        if work is not Work.FUNCTION and self._running and not _recomputing(sys._getframe(1)):
+        if work is not Work.FUNCTION and self._running and _code_within(sys._getframe(1), AGAIN | STANDS_IN) is None:
             return call()
         return super()._around(work, subject, arguments, call)
 
@@ -162,7 +163,10 @@ class Counter(Recorder):
     # --- results -----------------------------------------------------------------------------------------------------
 
     def _observe(self, op: Operator, bound: list, raw: list, made: list) -> Any:
-        if self._running and not _recomputing(sys._getframe(1)):
+        within = _code_within(sys._getframe(1), AGAIN | STANDS_IN) if self._running else None
+        if within in STANDS_IN:
+            return None
+        if self._running and within is None:
             vertex = self._running[-1]
             found = self._count(op, raw, made, "backward")
             if op.name in SUMS and vertex >= 0 and self.graph.nodes[vertex].operator in WITH_BIAS:
@@ -204,13 +208,15 @@ class Counter(Recorder):
 # --- recomputation ----------------------------------------------------------------------------------------------------
 
 AGAIN: set[CodeType] = {Frame._recompute.__code__, CheckpointFunction.backward.__code__}
+# A kernel goes on from what its forward has kept; the composition that is differentiated on tensors in its place begins anew.
+STANDS_IN: set[CodeType] = {composed_again.__code__}
 HERE: CodeType = Counter._node.__code__
 
 
-def _recomputing(frame: FrameType | None) -> bool:
-    """Whether an operator runs because a checkpoint runs its function again, within the node that is running."""
+def _code_within(frame: FrameType | None, codes: set[CodeType]) -> CodeType | None:
+    """Which of these functions an operator runs in, called from the node that is running; None for none."""
     while frame is not None and frame.f_code is not HERE:
-        if frame.f_code in AGAIN:
-            return True
+        if frame.f_code in codes:
+            return frame.f_code
         frame = frame.f_back
-    return False
+    return None

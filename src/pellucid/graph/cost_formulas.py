@@ -89,6 +89,29 @@ def rows_product(call: Call) -> tuple[int, int]:
     return call.input.size * call["other"].shape[-1], 0
 
 
+def attended(call: Call) -> tuple[int, int]:
+    """Attention: scaled queries, scores, their softmax, and what the weights take from the values; hidden scores count too."""
+    query, key, value = (call[name] for name in ("query", "key", "value"))
+    scores = query.size // max(1, query.shape[-1]) * key.shape[-2]
+    return scores * (query.shape[-1] + value.shape[-1]), query.size + 5 * scores
+
+
+def attended_back(call: Call) -> tuple[int, int]:
+    """The derivative of attention: scores again, and two products for each of both factors of each product."""
+    macs, _ = attended(call)
+    scores = macs // max(1, call["query"].shape[-1] + call["value"].shape[-1])
+    return 2 * macs + scores * call["query"].shape[-1], 4 * scores + 2 * call["grad_output"].size
+
+
+FOR_EACH_STATE = {"LSTM": 22, "GRU": 16, "RNN_TANH": 2, "RNN_RELU": 2}
+
+
+def recurrent(call: Call) -> tuple[int, int]:
+    """A recurrent layer over packed rows: weight_ih [gates * hidden, input], weight_hh [gates * hidden, hidden]."""
+    rows = len(call["data"])
+    return rows * (call["weight_ih"].size + call["weight_hh"].size), FOR_EACH_STATE[call["mode"]] * call.out.size
+
+
 def outer(call: Call) -> tuple[int, int]:
     """An outer product added to a matrix."""
     return call.out.size, 0

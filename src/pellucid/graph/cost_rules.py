@@ -27,6 +27,8 @@ import numpy as np
 from pellucid.autograd.declaration import OPERATORS, Operator
 from pellucid.graph.cost_formulas import (
     adaptive_pool,
+    attended,
+    attended_back,
     convolution,
     convolution_transposed,
     convolution_weight,
@@ -40,6 +42,7 @@ from pellucid.graph.cost_formulas import (
     pairs,
     pairs_of_products,
     product,
+    recurrent,
     resize,
     rows_product,
     scaled_sum,
@@ -152,7 +155,7 @@ def _rule(text: str, count: Callable, names: str) -> None:
 _rule("0: moves, selects, converts or fills", lambda call: (0, 0), """
     assemble basic_backward block_diag cat channel_shuffle circular_pad1d circular_pad2d circular_pad3d clone
     complex complex_of conj conj_physical constant_pad_nd copied_beside copy corner_of diag_embed diagonal_backward
-    embedding expand_all expand_reduced fill_diagonal_of fill_number fill_tensor flip gather grid_gather im2col
+    embedding expand_all expand_reduced fill_diagonal_of fill_number fill_tensor flip gather grid_gather hide_later im2col
     imag_copy _image_gather imaginary_of index index_at index_copy index_fill_number index_put index_select
     index_zero into_corner isin kept_slices masked_fill masked_fill_tensor masked_place masked_scatter
     masked_scatter_backward masked_select masked_select_backward _max_pool_picked pixel_shuffle pixel_unshuffle
@@ -200,6 +203,14 @@ _each(5, "product, exp, log1p, division, comparison", "softplus")
 _each(5, "min, abs, exp, log1p, minus", "log_sigmoid")
 _each(5, "max, difference, exp, log1p, plus", "logaddexp logaddexp2")
 _each(3, "two products and a difference", "linalg_cross")
+_each(4, "comparison, exp or result, two products", "elu_backward")
+_each(5, "two comparisons, factor, sum, product", "hardswish_backward")
+_each(5, "minus, exp, plus, division, product", "log_sigmoid_backward")
+_each(6, "product, comparison, exp, plus, division, product", "softplus_backward")
+_each(9, "sigmoid (4), complement, product, plus, two products", "silu_backward")
+_each(11, "0.5 * (1 + erf(x * c)) + x * k * exp(-x * x / 2), and a product", "gelu_backward")
+_each(13, "exp, log1p, tanh, sigmoid (4), square, complement, two products, sum, product", "mish_backward")
+_each(18, "argument (5), tanh, half of 1 + t (2), slope of t (2), of the argument (3), three products, sum, product", "gelu_tanh_backward")
 _of_input(1, "a comparison with the one before", "unique_consecutive")
 
 # --- reductions and scans
@@ -238,6 +249,11 @@ _of_input(9, "max, product, difference, abs, minus, exp, log1p, plus, sum", "bin
 _of_input(5, "two products, exp, log1p, sum", "soft_margin_loss")
 _rule("2 per target: sign and sum", lambda call: (0, 2 * call["target"].size), "nll_loss")
 _rule("1 per target", lambda call: (0, call["target"].size), "nll_loss_backward")
+_rule("5 per score as in log-softmax, 2 per target: sign and sum; 1 per score more where labels are smoothed",
+      lambda call: (0, (5 + bool(call["label_smoothing"])) * call.input.size + 2 * call["target"].size), "cross_entropy")  # fmt: skip
+_rule("4 per score as in the derivative of log-softmax, 1 per target", lambda call: (0, 4 * call.out.size + call["target"].size),
+      "cross_entropy_backward")  # fmt: skip
+_rule("2 per target: share and factor", lambda call: (0, 2 * call["target"].size), "cross_entropy_factors")
 _rule("10 per step and state of the lattice (2 L + 1 states for L labels)", ctc, "ctc_loss ctc_loss_backward")
 
 # --- normalising
@@ -253,6 +269,11 @@ _each(10, "two sums, weight, normalised value (2), three products, two differenc
 _rule("m n k MACs for [m, k] @ [k, n], for each matrix of a batch; a bias is where the sums start", product,
       "mm bmm mv dot matmul linear addmm addmv baddbmm addbmm")  # fmt: skip
 _rule("m n MACs for each of the rows: [rows, m]^T @ [rows, n]", rows_product, "gram")
+_rule("L S (E + EV) MACs, 1 per element of the queries (scaling), 5 for each of the L S scores as in softmax", attended, "dot_product_attention")
+_rule("L S (3 E + 2 EV) MACs, 4 for each of the L S scores (difference, exp, difference, product), 2 per element of the gradient",
+      attended_back, "dot_product_attention_backward")  # fmt: skip
+_rule("gates * hidden * (input + hidden) MACs for each row (LSTM 4 gates, GRU 3, RNN 1); for each row and state 22 for an LSTM, 16 for a "
+      "GRU, 2 for an RNN: functions of the gates, sums and products", recurrent, "recurrent_layer")  # fmt: skip
 _rule("m n MACs", outer, "addr")
 _rule("MACs: each result, times channels of a group, times kernel size; a bias is where the sums start", convolution, "_convolution")
 _rule("MACs: each element of the operand, times channels of a group, times kernel size", convolution_transposed, "_convolution_transposed")

@@ -11,6 +11,7 @@ import sys
 import tracemalloc
 import weakref
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,8 @@ __all__ = ["memory"]
 def memory(program: Any, *inputs: Any, backward: bool = True) -> Memory:
     """What is saved for backward, by node and module, and the peak of a run with its moment.
 
-    `memory(model, inputs)`, `memory(function, inputs)`: runs it once, and a backward from all results that require grad.
+    `memory(model, inputs)`, `memory(function, inputs)`: runs it, and a backward from all results that require grad; twice, if it
+    uses compiled kernels.
     Gradients, buffers and random numbers are put back as they were.
 
     `memory(loss)`: what the graph behind a tensor keeps now; nothing is run, and there is no peak.
@@ -52,20 +54,28 @@ def memory(program: Any, *inputs: Any, backward: bool = True) -> Memory:
     if isinstance(program, Tensor):
         return Memory(graph_of_tensors([program, *inputs], frame=frame), [])
     args, kwargs = arguments_of(inputs)
-    recorder = Meter()
     given = tensors_in([args, kwargs])
-    try:
-        with undisturbed(program if isinstance(program, Module) else None), recorder:
-            recorder.run(program, args, kwargs, backward)
-    except Exception as error:
-        failed_graph(recorder, names_here(frame), error)
-        raise
+    recorder = _measured(program, args, kwargs, backward, frame)
+    if "pellucid.kernels.compiled" in sys.modules:  # kernels have perhaps been loaded or compiled, and that was measured, too
+        recorder = _measured(program, args, kwargs, backward, frame)
     names = names_here(frame)
     put_names(recorder.graph, names, recorder)
     for tensor in given + recorder.older():
         recorder.builder.storage(tensor._array, "leaf" if tensor._requires_grad else "input")
     recorder.graph.title = names.modules.get(id(program)) or getattr(program, "__name__", type(program).__name__)
     return Memory(recorder.graph, recorder.moments, recorder.kept)
+
+
+def _measured(program: Any, args: tuple, kwargs: dict, backward: bool, frame: FrameType) -> Meter:
+    """A recorder that has followed one run."""
+    recorder = Meter()
+    try:
+        with undisturbed(program if isinstance(program, Module) else None), recorder:
+            recorder.run(program, args, kwargs, backward)
+    except Exception as error:
+        failed_graph(recorder, names_here(frame), error)
+        raise
+    return recorder
 
 
 class Ledger:

@@ -7,27 +7,49 @@ A family of kernels has two files: `kernels/<family>.py`, what operators call, w
     if fast:
         return fast.softmax(x)
 
-and goes on in NumPy where the answer is None. Small arrays never load Numba; a program of small arrays never imports it.
+and goes on in NumPy where the answer is None: for small arrays, which never load Numba, and while a fresh installation has
+not compiled the family yet (`readiness.py`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import os
+import importlib.util
 from types import ModuleType
 
 import numpy as np
+
+from .readiness import are_wanted, is_ready
 
 __all__ = ["CROSSOVERS", "always", "compiled", "never"]
 
 # The size from which on the compiled form is faster: numbers of elements of the largest array, unless a comment says
 # otherwise. `python benchmarks/crossovers.py` measures them.
 CROSSOVERS = {
+    "accumulation": 1 << 10,  # values that are added
+    "activations": 1 << 14,
+    "activations.long": 1 << 10,
+    "attention": 1 << 17,  # multiplications of all queries with all keys
+    "clipping": 1 << 15,  # elements of all arrays
+    "convolution": 1 << 18,  # multiplications
+    "mersenne": 1 << 14,  # numbers drawn
+    "normalisation": 1 << 10,
+    "normalisation.fixed": 1 << 12,
+    "pooling": 1 << 11,
     "products": 1 << 18,  # multiplications of one product: from here on OpenBLAS would wake its threads
+    "products.batch": 1 << 21,  # multiplications of all products, where NumPy would compute each on one thread
+    "rectifiers": 1 << 16,
+    "rectifiers.gate": 1 << 12,
+    "recurrent": 1 << 16,  # multiplications of states by weights, of all steps
+    "softmax": 1 << 9,
+    "updates": 1 << 15,  # elements of all parameters of a group, and 500 for each
 }
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+_LOADED: tuple[dict[str, ModuleType], ...] = {}, {}  # for float32 and float64: key of CROSSOVERS -> compiled forms
 
 
 class _Choice:
@@ -53,13 +75,19 @@ def compiled(name: str, size: int, *arrays: np.ndarray) -> ModuleType | None:
         return None
     if _Choice.possible is None and not _is_possible():
         return None
-    return importlib.import_module(f"pellucid.kernels.compiled.{name.partition('.')[0]}")
+    loaded = _LOADED[dtype.itemsize // 4 - 1]
+    module = loaded.get(name)
+    if module is None:
+        family = name.partition(".")[0]
+        if least is None and not is_ready(family, dtype):
+            return None
+        module = loaded[name] = importlib.import_module(f"pellucid.kernels.compiled.{family}")
+    return module
 
 
 def _is_possible() -> bool:
-    """Whether Numba is there and wanted: `PELLUCID_KERNELS=numpy` in the environment turns compiled kernels off."""
-    wanted = os.environ.get("PELLUCID_KERNELS", "").lower() not in ("numpy", "0", "off")
-    _Choice.possible = wanted and importlib.util.find_spec("numba") is not None
+    """Whether Numba is there, and compiled kernels are wanted."""
+    _Choice.possible = are_wanted() and importlib.util.find_spec("numba") is not None
     return _Choice.possible
 
 

@@ -20,9 +20,22 @@ import math
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-__all__ = ["forward", "input_gradient", "output_size", "weight_gradient"]
+from .choice import compiled
+
+__all__ = ["enabled", "forward", "input_gradient", "output_size", "weight_gradient", "winograd"]
 
 TILE = 1 << 20  # bytes of columns made at a time: half of a core's L2 cache
+
+
+class winograd:
+    """A switch: whether 3x3 convolutions of float32 may be made by Winograd's method, three times less exact and faster."""
+
+    enabled = True
+
+
+def enabled() -> bool:
+    """Whether Winograd's method is allowed."""
+    return winograd.enabled
 
 
 def output_size(size: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> tuple:
@@ -48,17 +61,27 @@ def windows(x: np.ndarray, kernel: tuple, places: tuple, stride: tuple, dilation
     return as_strided(x, x.shape[:2] + tuple(kernel) + tuple(places), x.strides[:2] + inner + outer, writeable=False)
 
 
-def forward(x, w, stride: tuple, padding: tuple, dilation: tuple, groups: int) -> np.ndarray:
-    """The convolution y of x with w."""
+def forward(x, w, stride: tuple, padding: tuple, dilation: tuple, groups: int, bias=None) -> np.ndarray:
+    """The convolution y of x with w, plus a bias [O] if there is one."""
     kernel, images, out_channels = w.shape[2:], x.shape[0], w.shape[0]
     places = output_size(x.shape[2:], kernel, stride, padding, dilation)
+    fast = _compiled(images * math.prod(places), w.size, x, w)
+    if fast is not None:
+        return fast.forward(x, w, stride, padding, dilation, groups, bias)
     count, depth = math.prod(places), w.shape[1] * math.prod(kernel)
     made = np.empty((images, groups, out_channels // groups, count), x.dtype)
     weights = np.ascontiguousarray(w).reshape(groups, out_channels // groups, depth)
     x = padded(x, padding)
     for start, stop, columns in _columns(x, kernel, places, stride, dilation, groups):
         np.matmul(weights, columns, out=made[start:stop])
+    if bias is not None:
+        made += bias.reshape(groups, -1, 1)
     return made.reshape(images, out_channels, *places)
+
+
+def _compiled(places: int, weights: int, *arrays):
+    """The compiled forms, if they are to be used: each weight is multiplied once for each place of the result."""
+    return compiled("convolution", places * weights, *arrays) if all(each.size for each in arrays) and places else None
 
 
 def _columns(x, kernel: tuple, places: tuple, stride: tuple, dilation: tuple, groups: int):
@@ -90,6 +113,9 @@ def _tile(images: int, size: int) -> int:
 
 def weight_gradient(grad, x, shape: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int) -> np.ndarray:
     """The transpose in w: sum over images and places of grad times what the kernel saw; `shape` is that of w."""
+    fast = _compiled(grad.shape[0] * math.prod(grad.shape[2:]), math.prod(shape), grad, x)
+    if fast is not None:
+        return fast.weight_gradient(grad, x, shape, stride, padding, dilation, groups)
     out_channels, kernel = shape[0], tuple(shape[2:])
     places, images = grad.shape[2:], grad.shape[0]
     count, depth = math.prod(places), shape[1] * math.prod(kernel)
@@ -111,6 +137,9 @@ def weight_gradient(grad, x, shape: tuple, stride: tuple, padding: tuple, dilati
 def input_gradient(grad, w, size: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int) -> np.ndarray:
     """The transpose in x, of spatial shape `size`: each gradient spread over what the kernel saw (a transposed convolution)."""
     kernel = w.shape[2:]
+    fast = _compiled(grad.shape[0] * math.prod(grad.shape[2:]), w.size, grad, w)
+    if fast is not None:
+        return fast.input_gradient(grad, w, size, stride, padding, dilation, groups)
     reach = tuple(d * (k - 1) - p for k, d, p in zip(kernel, dilation, padding, strict=True))
     if all(t == 1 for t in stride) and all(r >= 0 for r in reach) and _fits(grad, size, reach, kernel, dilation):
         return forward(grad, _flipped(w, groups), stride, reach, dilation, groups)

@@ -15,7 +15,7 @@ import numpy as np
 
 from pellucid.kernels.resampling import cubic_weights
 
-__all__ = ["Sampling", "elements", "gather", "scatter", "weigh", "weights"]
+__all__ = ["Sampling", "elements", "gather", "places", "scatter", "weigh", "weights"]
 
 
 class Neighbours(NamedTuple):
@@ -170,3 +170,13 @@ def weigh(grad: np.ndarray, image: np.ndarray, element: np.ndarray) -> np.ndarra
         for k in range(element.shape[1]):
             made[n, k] = np.einsum("cp,cp->p", grad[n], flat[n].take(element[n, k], axis=1))
     return made
+
+
+def places(sizes: tuple, dtype: np.dtype, align: bool) -> np.ndarray:
+    """[prod(sizes), D + 1]: the places of all elements from -1 to 1, last dimension first, and a 1."""
+    along = []
+    for size in sizes:
+        steps = np.linspace(-1, 1, size) if size > 1 else np.zeros(1)
+        along.append(steps if align else steps * ((size - 1) / size))
+    axes = np.meshgrid(*along, indexing="ij")
+    return np.stack([*axes[::-1], np.ones(sizes)], -1).reshape(-1, len(sizes) + 1).astype(dtype)

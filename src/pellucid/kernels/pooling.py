@@ -1,7 +1,8 @@
 """Pooling of N-dimensional images: maxima and means of windows.
 
 Both run over the places of the kernel, not over the windows: for each place one strided view of the image holds what all
-windows see there, so a 2x2 pooling is four passes of plain elementwise arithmetic over views, whatever the image's size.
+windows see there, so a 2x2 pooling is four passes of plain elementwise arithmetic over views, whatever the image's size. Large
+images go to compiled kernels, which do the same one row of windows at a time.
 
 Shapes: x [..., *S], y [..., *P]; tuples kernel, stride, padding, dilation have one number a dimension.
 """
@@ -12,7 +13,17 @@ import math
 
 import numpy as np
 
+from .choice import compiled
+from .threads import get_threads
+
 __all__ = ["average", "average_gradient", "maxima", "maxima_gradient", "maxima_indices", "output_size", "picked"]
+
+ALONE = 1 << 15  # elements; below it one thread does all
+
+
+def _threads(array: np.ndarray) -> int:
+    """How many threads share out the work: a small one is done sooner than another thread wakes."""
+    return get_threads() if array.size >= ALONE else 1
 
 
 def output_size(size: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool) -> tuple:
@@ -53,8 +64,34 @@ def _places_seen(x, places: tuple, kernel: tuple, stride: tuple, dilation: tuple
                                 for o, d, q, t in zip(offset, dilation, places, stride, strict=True)))]  # fmt: skip
 
 
+def _as_images(array, rank: int):
+    """An array [..., *S] as [I, D, H, W], with ones for the dimensions it does not have."""
+    shape = array.shape[array.ndim - rank :]
+    return np.ascontiguousarray(array).reshape(math.prod(array.shape[: array.ndim - rank]), *(1,) * (3 - rank), *shape)
+
+
+def _geometry(kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
+    """The windows as compiled kernels want them."""
+    spare = 3 - len(kernel)
+    return np.array([(1,) * spare + kernel, (1,) * spare + stride, (0,) * spare + padding, (1,) * spare + dilation], np.int64)
+
+
+FOURS = _geometry((2, 2), (2, 2), (0, 0), (1, 1))
+
+
+def _fast(kernel: tuple, *arrays):
+    """The compiled kernels; None where the plain form is to be used."""
+    size = max(array.size for array in arrays)
+    return compiled("pooling", size, *arrays) if size and len(kernel) <= 3 else None
+
+
 def maxima(x, places: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
     """The largest value in each window; NaN if there is one."""
+    fast, rank = _fast(kernel, x), len(kernel)
+    if fast is not None:
+        best = np.empty(x.shape[: x.ndim - rank] + places, x.dtype)
+        fast.maxima(_threads(x), _as_images(x, rank), _geometry(kernel, stride, padding, dilation), _as_images(best, rank))
+        return best
     x = _framed(x, places, kernel, stride, padding, dilation, _lowest(x.dtype))
     best = None
     for _, seen in _places_seen(x, places, kernel, stride, dilation):
@@ -85,6 +122,12 @@ def _firsts(x, best, places: tuple, kernel: tuple, stride: tuple, padding: tuple
 
 def maxima_indices(x, best, places: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
     """Where in its image each maximum is, as a number over the flattened spatial dimensions."""
+    fast, rank = _fast(kernel, x, best), len(kernel)
+    if fast is not None:
+        found = np.empty(best.shape, np.int64)
+        images = [_as_images(array, rank) for array in (x, best, found)]
+        fast.maxima_indices(_threads(x), *images[:2], _geometry(kernel, stride, padding, dilation), images[2])
+        return found
     size = x.shape[-len(kernel) :]
     found = np.zeros(best.shape, np.int64)
     steps = [math.prod(size[i + 1 :]) for i in range(len(size))]
@@ -99,6 +142,13 @@ def maxima_indices(x, best, places: tuple, kernel: tuple, stride: tuple, padding
 
 def maxima_gradient(grad, x, best, places: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
     """The transpose of `maxima`: each gradient at the place of the first maximum of its window."""
+    fast, rank = _fast(kernel, grad, x, best), len(kernel)
+    if fast is not None:
+        made, geometry = np.empty(x.shape, x.dtype), _geometry(kernel, stride, padding, dilation)
+        images = [_as_images(array, rank) for array in (grad, x, best, made)]
+        inside = all(2 * q <= s for q, s in zip(images[2].shape[2:], images[1].shape[2:], strict=True))
+        fast.maxima_gradient(_threads(x), *images[:3], geometry, inside and bool((geometry == FOURS).all()), images[3])
+        return made
     size = x.shape[-len(kernel) :]
     whole = _framed(np.zeros(x.shape, grad.dtype), places, kernel, stride, padding, dilation, 0)
     alone = all(t >= d * (k - 1) + 1 for t, k, d in zip(stride, kernel, dilation, strict=True))
@@ -135,10 +185,21 @@ def _divisors(size: tuple, places: tuple, kernel: tuple, stride: tuple, padding:
     return math.prod(np.ix_(*counts)).astype(dtype)
 
 
+def _counts(by, places: tuple) -> np.ndarray:
+    """`_divisors` as an array [P, Q, R]."""
+    return np.array(np.broadcast_to(by, places)).reshape((1,) * (3 - len(places)) + places)
+
+
 def average(x, places: tuple, kernel: tuple, stride: tuple, padding: tuple, include_pad: bool, divisor) -> np.ndarray:
     """The mean of each window."""
     size, ones = x.shape[-len(kernel) :], (1,) * len(kernel)
     by = _divisors(size, places, kernel, stride, padding, include_pad, divisor, x.dtype)
+    fast, rank = _fast(kernel, x), len(kernel)
+    if fast is not None:
+        made = np.empty(x.shape[: x.ndim - rank] + places, x.dtype)
+        geometry = _geometry(kernel, stride, padding, ones)
+        fast.average(_threads(x), _as_images(x, rank), geometry, _counts(by, places), _as_images(made, rank))
+        return made
     framed, total = _framed(x, places, kernel, stride, padding, ones, 0), None
     for _, seen in _places_seen(framed, places, kernel, stride, ones):
         total = seen.copy() if total is None else np.add(total, seen, out=total)
@@ -149,7 +210,14 @@ def average(x, places: tuple, kernel: tuple, stride: tuple, padding: tuple, incl
 def average_gradient(grad, size: tuple, kernel: tuple, stride: tuple, padding: tuple, include_pad: bool, divisor) -> np.ndarray:
     """The transpose of `average`: each gradient spread evenly over its window."""
     places, ones = grad.shape[-len(kernel) :], (1,) * len(kernel)
-    share = grad / _divisors(size, places, kernel, stride, padding, include_pad, divisor, grad.dtype)
+    by = _divisors(tuple(size), places, kernel, stride, padding, include_pad, divisor, grad.dtype)
+    fast, rank = _fast(kernel, grad), len(kernel)
+    if fast is not None:
+        made = np.empty(grad.shape[: grad.ndim - rank] + tuple(size), grad.dtype)
+        geometry = _geometry(kernel, stride, padding, ones)
+        fast.average_gradient(_threads(made), _as_images(grad, rank), geometry, _counts(by, places), _as_images(made, rank))
+        return made
+    share = grad / by
     whole = _framed(np.zeros(grad.shape[: -len(kernel)] + tuple(size), grad.dtype), places, kernel, stride, padding, ones, 0)
     for _, target in _places_seen(whole, places, kernel, stride, ones):
         target += share

@@ -1,4 +1,4 @@
-"""Products of matrices: NumPy's for small ones and odd dtypes, a block of rows or columns a thread for large ones.
+"""Products of matrices: NumPy's for small ones and odd dtypes, blocks of the result for all threads for large ones.
 
 `matmul` stands for `numpy.matmul` and gives what it gives, to rounding.
 """
@@ -7,18 +7,58 @@ from __future__ import annotations
 
 import numpy as np
 
-from .choice import compiled
+from .choice import CROSSOVERS, compiled
 
-__all__ = ["matmul"]
+__all__ = ["matmul", "matmul_add"]
+
+_numpy_matmul = np.matmul
+SMALL = 1 << 18  # multiplications: the smallest crossover, looked at before anything else, for most products are small
 
 
 def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The product of matrices in the last two dimensions, leading ones broadcast; vectors as in `numpy.matmul`."""
-    if a.ndim < 2 or b.ndim < 2 or a.dtype != b.dtype:
-        return np.matmul(a, b)
-    if b.ndim == 2:
-        fast = compiled("products", a.size * b.shape[1], a)
-        if fast is not None and a.size:
-            rows = a if a.ndim == 2 else a.reshape(-1, a.shape[-1])
-            return fast.product(rows, b).reshape(*a.shape[:-1], b.shape[1])
-    return np.matmul(a, b)
+    if a.size * b.size < SMALL or (b.ndim < 3 and b.ndim and a.size * b.shape[-1] < SMALL):
+        return _numpy_matmul(a, b)
+    made = _on_all_threads(a, b, None, 1)
+    return _numpy_matmul(a, b) if made is None else made
+
+
+def matmul_add(a: np.ndarray, b: np.ndarray, addend: np.ndarray, alpha: float = 1) -> np.ndarray:
+    """addend + alpha * matmul(a, b) in one pass over the result; the addend is broadcast to the product, not the other way."""
+    if a.size * b.size >= SMALL and a.size * b.shape[-1] >= SMALL and a.dtype == addend.dtype:
+        made = _on_all_threads(a, b, addend, alpha)
+        if made is not None:
+            return made
+    made = _numpy_matmul(a, b)
+    if alpha != 1:
+        made = made * made.dtype.type(alpha)
+    if not made.ndim or made.dtype != addend.dtype:
+        return made + addend
+    made += addend
+    return made
+
+
+def _on_all_threads(a, b, addend, alpha) -> np.ndarray | None:
+    """The compiled form's product, or None where it is not for these operands."""
+    if a.ndim < 2 or b.ndim < 2:
+        return _of_vectors(a, b, addend, alpha)
+    m, n = a.shape[-2], b.shape[-1]
+    if b.ndim == 2 < a.ndim and (addend is None or addend.ndim < 2) and a.flags.c_contiguous:
+        made = _on_all_threads(a.reshape(-1, a.shape[-1]), b, addend, alpha)  # one large product, not many
+        return None if made is None else made.reshape(*a.shape[:-1], n)
+    size = m * n * a.shape[-1]
+    name = "products"
+    if size < CROSSOVERS[name] and (a.ndim > 2 or b.ndim > 2):
+        name, size = "products.batch", max(a.size * n, b.size * m)
+    fast = compiled(name, size, a, b)
+    if fast is None or not a.size or not b.size or a.shape[-1] != b.shape[-2]:
+        return None
+    return fast.product(a, b, addend, alpha)
+
+
+def _of_vectors(a, b, addend, alpha) -> np.ndarray | None:
+    """A vector as a matrix of one row, or one column; two vectors are left to NumPy."""
+    if addend is not None or (a.ndim < 2 and b.ndim < 2) or not a.ndim or not b.ndim:
+        return None
+    made = _on_all_threads(a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None], None, alpha)
+    return None if made is None else made[..., 0, :] if a.ndim == 1 else made[..., 0]

@@ -3,5 +3,6 @@
 from pellucid.autograd.registry import announce
 from pellucid.ops.index import FAMILIES
 
-for _family, _names in FAMILIES.items():
-    announce(f"pellucid.ops.{_family}", _names)
+for _family, _groups in FAMILIES.items():
+    for _places, _names in _groups.items():
+        announce(f"pellucid.ops.{_family}", dict.fromkeys(_places.split(), _names))

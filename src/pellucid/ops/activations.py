@@ -6,13 +6,9 @@ look along a dimension, in `softmax.py`.
 
 from __future__ import annotations
 
-import importlib
-import math
-
-import numpy as np
-
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.samples import unary
+from pellucid.kernels import activations as kernels
 from pellucid.ops.checks import require_kind
 from pellucid.ops.families import smooth
 from pellucid.ops.rectifiers import functional, in_place_form, run
@@ -20,16 +16,13 @@ from pellucid.ops.rectifiers import functional, in_place_form, run
 __all__ = ["celu", "selu", "sigmoid"]
 
 
+def _beside_point(make):
+    """Samples of a gradient: that of the result, and the point where the slope is taken."""
+    yield (make(3, 4), make(3, 4)), {}
+
+
 def _sigmoid(xp, input: Array):
-    if input.dtype.kind == "c":
-        return 1 / (1 + xp.exp(-input))
-    # exp(-x) overflows to infinity for very negative x, whose reciprocal is the right zero
-    if not input.ndim:
-        return xp.reciprocal(xp.exp(-input) + 1)
-    value = xp.negative(input)
-    xp.exp(value, value)
-    xp.add(value, 1, value)
-    return xp.reciprocal(value, value)
+    return kernels.sigmoid(input)
 
 
 @smooth(_sigmoid, module=("torch", "nn.functional"))
@@ -45,10 +38,10 @@ composite(name="expit", module="special")(sigmoid)
 class sigmoid_backward:
     """Gradient of `sigmoid`, from its result: grad * y * (1 - y)."""
 
-    def forward(xp, input: Array, output: Array): return input * (output * (1 - output))
+    def forward(xp, input: Array, output: Array): return kernels.sigmoid_backward(input, output)
     def vjp_input(F, grad, output): return F.sigmoid_backward(grad, output)
     def vjp_output(F, grad, input, output): return grad * input * (1 - 2 * output)
-    def samples(make): yield (make(3, 4), make(3, 4)), {}
+    samples = _beside_point
 
 
 @operator(module=None, node="LogSigmoidBackward0", elementwise=True)
@@ -57,10 +50,20 @@ class log_sigmoid:
 
     def forward(xp, input: Array):
         require_kind("log_sigmoid", input, "f")
-        return xp.minimum(input, 0) - xp.log1p(xp.exp(-xp.absolute(input)))
+        return kernels.log_sigmoid(input)
 
-    def vjp_input(F, grad, input): return grad * F.sigmoid(-input)
+    def vjp_input(F, grad, input): return F.log_sigmoid_backward(grad, input)
     samples = unary()
+
+
+@operator(module=None, elementwise=True)
+class log_sigmoid_backward:
+    """Gradient of `log_sigmoid`: input * sigmoid(-point)."""
+
+    def forward(xp, input: Array, point: Array): return kernels.log_sigmoid_backward(input, point)
+    def vjp_input(F, grad, point): return F.log_sigmoid_backward(grad, point)
+    def vjp_point(F, grad, input, point): return -F.sigmoid_backward(grad * input, F.sigmoid(-point))
+    samples = _beside_point
 
 
 @composite(module="nn.functional")
@@ -78,15 +81,30 @@ class elu_kernel:
 
     def forward(xp, input: Array, alpha: float, scale: float, input_scale: float):
         require_kind("elu", input, "f")
-        low = xp.expm1(xp.minimum(0, input) * input_scale) * (alpha * scale)  # 0 first: -0 stays what it is
-        return xp.where(input > 0, input * scale, low)
+        return kernels.elu(input, alpha, scale, input_scale)
 
     def vjp_input(F, grad, input, alpha, scale, input_scale):
-        # the exponential is taken of the negative part only: that of a large number is infinite, and 0 * inf is NaN
-        bend = F.exp(F.where(input >= 0, 0, input) * input_scale) * (input_scale * alpha * scale)
-        return F.where(input > 0, grad * scale, grad * bend)
+        return F.elu_backward(grad, input, alpha, scale, input_scale)
 
     def samples(make): yield (make(3, 4), 1.3, 1.0, 0.7), {}
+
+
+@operator(module=None, elementwise=True)
+class elu_backward:
+    """Gradient of `elu_kernel`: input * scale for positive points, input times the slope of the exponential for the others."""
+
+    def forward(xp, input: Array, point: Array, alpha: float, scale: float, input_scale: float):
+        require_kind("elu_backward", point, "f")
+        return kernels.elu_backward(input, point, alpha, scale, input_scale)
+
+    def vjp_input(F, grad, point, alpha, scale, input_scale):
+        return F.elu_backward(grad, point, alpha, scale, input_scale)
+
+    def vjp_point(F, grad, input, point, alpha, scale, input_scale):
+        bend = F.elu_backward(grad * input * input_scale, point, alpha, scale, input_scale)
+        return F.where(point >= 0, 0, bend)
+
+    def samples(make): yield (make(3, 4), make(3, 4), 1.3, 1.0, 0.7), {}
 
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -141,24 +159,30 @@ def functional_celu(input, alpha: float = 1.0, inplace: bool = False):
 # --- gates -----------------------------------------------------------------------------------------------------------
 
 
-def error_function(array: np.ndarray) -> np.ndarray:
-    """erf, from SciPy."""
-    return importlib.import_module("scipy.special").erf(array)  # slow import
-
-
 @operator(module=None, node="GeluBackward0", elementwise=True)
 class gelu_exact:
     """x times the area under the normal density up to x."""
 
     def forward(xp, input: Array):
         require_kind("GeluKernelImpl", input, "f")
-        return input * (error_function(input * math.sqrt(0.5)) + 1) * 0.5
+        return kernels.gelu(input)
 
-    def vjp_input(F, grad, input):
-        area = (F.erf(input * math.sqrt(0.5)) + 1) * 0.5
-        return grad * (area + input * F.exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi)))
-
+    def vjp_input(F, grad, input): return F.gelu_backward(grad, input)
     samples = unary()
+
+
+@operator(module=None, elementwise=True)
+class gelu_backward:
+    """Gradient of `gelu_exact`: input * (area up to the point + point * density there)."""
+
+    def forward(xp, input: Array, point: Array): return kernels.gelu_backward(input, point)
+    def vjp_input(F, grad, point): return F.gelu_backward(grad, point)
+
+    def vjp_point(F, grad, input, point):
+        square = point * point
+        return grad * input * (F.exp(square * -0.5) * ((2 - square) * kernels.DENSITY))
+
+    samples = _beside_point
 
 
 @operator(module=None, node="GeluBackward0", elementwise=True)
@@ -167,16 +191,27 @@ class gelu_tanh:
 
     def forward(xp, input: Array):
         require_kind("GeluKernelImpl", input, "f")
-        inner = (input + 0.044715 * input * input * input) * math.sqrt(2 / math.pi)
-        return input * (xp.tanh(inner) + 1) * 0.5
+        return kernels.gelu_tanh(input)
 
-    def vjp_input(F, grad, input):
-        square = input * input
-        curve = F.tanh((input + input * square * 0.044715) * math.sqrt(2 / math.pi))
-        slope = (square * (3 * 0.044715) + 1) * math.sqrt(2 / math.pi)
-        return grad * ((curve + 1) * 0.5 + input * ((1 - curve * curve) * slope) * 0.5)
-
+    def vjp_input(F, grad, input): return F.gelu_tanh_backward(grad, input)
     samples = unary()
+
+
+@operator(module=None, elementwise=True)
+class gelu_tanh_backward:
+    """Gradient of `gelu_tanh`. With t the tanh of u: input * ((1 + t) / 2 + point * (1 - t^2) * u' / 2)."""
+
+    def forward(xp, input: Array, point: Array): return kernels.gelu_tanh_backward(input, point)
+    def vjp_input(F, grad, point): return F.gelu_tanh_backward(grad, point)
+
+    def vjp_point(F, grad, input, point):
+        square = point * point
+        curve = F.tanh((point + point * square * kernels.CUBE) * kernels.INNER)
+        slope = (square * (3 * kernels.CUBE) + 1) * kernels.INNER
+        bend = point * point * (3 * kernels.CUBE * kernels.INNER) - point * curve * (slope * slope)
+        return grad * input * ((1 - curve * curve) * (slope + bend))
+
+    samples = _beside_point
 
 
 @composite(module="nn.functional")
@@ -198,13 +233,24 @@ class silu_kernel:
 
     def forward(xp, input: Array):
         require_kind("silu_cpu", input, "fc")
-        return input / (xp.exp(-input) + 1)
+        return kernels.silu(input)
 
-    def vjp_input(F, grad, input):
-        gate = F.sigmoid(input)
-        return grad * (gate * (input * (1 - gate) + 1))
-
+    def vjp_input(F, grad, input): return F.silu_backward(grad, input)
     samples = unary()
+
+
+@operator(module=None, elementwise=True)
+class silu_backward:
+    """Gradient of `silu`. With g the sigmoid of the point: input * g * (1 + point * (1 - g))."""
+
+    def forward(xp, input: Array, point: Array): return kernels.silu_backward(input, point)
+    def vjp_input(F, grad, point): return F.silu_backward(grad, point)
+
+    def vjp_point(F, grad, input, point):
+        gate = F.sigmoid(point)
+        return F.sigmoid_backward(grad * input, gate) * (point * (1 - 2 * gate) + 2)
+
+    samples = _beside_point
 
 
 functional("silu", silu_kernel, "x * sigmoid(x) of each element, also called swish. input: [*S], floating-point.")
@@ -216,13 +262,24 @@ class mish_kernel:
 
     def forward(xp, input: Array):
         require_kind("mish", input, "f")
-        return input * xp.tanh(softened(xp, input, 1.0, 20.0))
+        return kernels.mish(input)
 
-    def vjp_input(F, grad, input):
-        curve = F.tanh(F.softplus(input, 1.0, 20.0))
-        return grad * (curve + input * (1 - curve * curve) * F.sigmoid(input))
-
+    def vjp_input(F, grad, input): return F.mish_backward(grad, input)
     samples = unary()
+
+
+@operator(module=None, elementwise=True)
+class mish_backward:
+    """Gradient of `mish`. With t the tanh of softplus and g the sigmoid: input * (t + point * (1 - t^2) * g)."""
+
+    def forward(xp, input: Array, point: Array): return kernels.mish_backward(input, point)
+    def vjp_input(F, grad, point): return F.mish_backward(grad, point)
+
+    def vjp_point(F, grad, input, point):
+        curve, gate = F.tanh(F.softplus(point, 1.0, 20.0)), F.sigmoid(point)
+        return grad * input * ((1 - curve * curve) * gate * (2 + point * (1 - gate - 2 * curve * gate)))
+
+    samples = _beside_point
 
 
 functional("mish", mish_kernel, "x * tanh(softplus(x)) of each element. input: [*S], floating-point.")
@@ -247,12 +304,6 @@ def glu(input, dim: int = -1):
 # --- soft steps ------------------------------------------------------------------------------------------------------
 
 
-def softened(xp, input: np.ndarray, beta: float, threshold: float) -> np.ndarray:
-    """log(1 + exp(beta x)) / beta, and x itself where beta x is over the threshold."""
-    scaled = input * beta
-    return xp.where(scaled > threshold, input, xp.log1p(xp.exp(scaled)) / beta)
-
-
 @operator(module="nn.functional", elementwise=True)
 class softplus:
     """log(1 + exp(beta x)) / beta, a smooth relu; x itself where beta x > threshold.
@@ -263,12 +314,27 @@ class softplus:
 
     def forward(xp, input: Array, beta: float = 1.0, threshold: float = 20.0):
         require_kind("softplus", input, "f")
-        return softened(xp, input, beta, threshold)
+        return kernels.softplus(input, beta, threshold)
 
-    def vjp_input(F, grad, input, beta, threshold):
-        return F.where(input * beta > threshold, grad, grad * F.sigmoid(input * beta))
-
+    def vjp_input(F, grad, input, beta, threshold): return F.softplus_backward(grad, input, beta, threshold)
     samples = unary()
+
+
+@operator(module=None, elementwise=True)
+class softplus_backward:
+    """Gradient of `softplus`: input * sigmoid(beta * point); input itself where beta * point > threshold."""
+
+    def forward(xp, input: Array, point: Array, beta: float, threshold: float):
+        require_kind("softplus_backward", point, "f")
+        return kernels.softplus_backward(input, point, beta, threshold)
+
+    def vjp_input(F, grad, point, beta, threshold): return F.softplus_backward(grad, point, beta, threshold)
+
+    def vjp_point(F, grad, input, point, beta, threshold):
+        bend = F.sigmoid_backward(grad * input, F.sigmoid(point * beta)) * beta
+        return F.where(point * beta > threshold, 0, bend)
+
+    def samples(make): yield (make(3, 4), make(3, 4), 1.3, 1.0), {}
 
 
 @composite(module="nn.functional")

@@ -1,6 +1,7 @@
 """Attention: the scaled dot product of queries and keys, and the multi-head form with its projections.
 
-Both are composed of matrix products and one operator of their own, a softmax that knows rows without any key.
+Without dropout it is one operator, that of `attention_tiles.py`. Otherwise both are composed of matrix products and an
+operator of their own, a softmax that knows rows without any key.
 """
 
 from __future__ import annotations
@@ -122,6 +123,8 @@ def scaled_dot_product_attention(
         key, value = _repeat_heads(key, heads), _repeat_heads(value, heads)
     if scale is None:
         scale = 1 / math.sqrt(query.size(-1)) if query.size(-1) else math.nan
+    if not dropout_p and _is_for_tiles(query, key, value, attn_mask, scale):
+        return _in_tiles(query, key, value, attn_mask, is_causal, scale)
     scores = (query * scale) @ key.transpose(-2, -1)
     if is_causal:
         attn_mask = wrap(np.tri(query.size(-2), key.size(-2), dtype=bool))
@@ -130,6 +133,44 @@ def scaled_dot_product_attention(
         scores = scores + mask
     weights = T.safe_softmax(scores)
     return (dropout(weights, dropout_p) if dropout_p else weights) @ value
+
+
+def _is_for_tiles(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale) -> bool:
+    """Whether the fused operator takes these: float32 or float64, sizes that fit, and a mask that needs no derivative."""
+    q, k, v = query._array.shape, key._array.shape, value._array.shape
+    if query._array.dtype not in (np.float32, np.float64) or q[-1] != k[-1] or k[-2] != v[-2] or not isinstance(scale, (int, float)):
+        return False
+    lead = _leading_shape(query, key, value)
+    if lead is None or mask is None:
+        return lead is not None
+    if mask._requires_grad or (mask._rare is not None and mask._rare.tangents):
+        return False
+    wanted, given = (*lead, q[-2], k[-2]), mask._array.shape
+    return len(given) <= len(wanted) and all(n in (1, m) for n, m in zip(given[::-1], wanted[::-1], strict=False))
+
+
+def _leading_shape(*operands: Tensor) -> tuple[int, ...] | None:
+    """What leading dimensions broadcast to; None if they do not."""
+    shapes = [t._array.shape[:-2] for t in operands]
+    if shapes.count(shapes[0]) == len(shapes):
+        return shapes[0]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+
+
+def _in_tiles(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, scale: float) -> Tensor:
+    """The fused operator, for leading dimensions that broadcast."""
+    lead = _leading_shape(query, key, value)
+    query, key, value = [
+        t if t._array.shape[:-2] == lead else t.expand((*lead, *t._array.shape[-2:])) for t in (query, key, value)
+    ]
+    if mask is not None:
+        mask = mask if mask._array.dtype == np.bool_ else mask.to(query.dtype)
+        rank = len(lead) + 2
+        mask = mask if mask._array.ndim == rank else mask[(None,) * (rank - mask._array.ndim) + (...,)]
+    return T.dot_product_attention(query, key, value, mask, causal, float(scale))[0]
 
 
 # --- several heads with their projections ----------------------------------------------------------------------------
@@ -183,12 +224,12 @@ def _addend(mask, name: str, dtype: np.dtype):
     return barrier(~mask, dtype) if kind == np.bool_ else mask
 
 
-def _check_mask_shape(mask: Tensor, steps: int, keys: int, rows: int) -> Tensor:
-    """The mask as [1 or N * heads, L, S]."""
-    expected = (steps, keys) if mask.dim() == 2 else (rows, steps, keys)
+def _check_mask_shape(mask: Tensor, steps: int, keys: int, batch: int, heads: int) -> Tensor:
+    """The mask as [1, 1, L, S] or [N, heads, L, S]."""
+    expected = (steps, keys) if mask.dim() == 2 else (batch * heads, steps, keys)
     if tuple(mask.shape) != expected:
         raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {tuple(mask.shape)}, but should be {expected}.")
-    return mask.unsqueeze(0) if mask.dim() == 2 else mask
+    return mask.reshape(1, 1, steps, keys) if mask.dim() == 2 else mask.reshape(batch, heads, steps, keys)
 
 
 def _project_packed(query, key, value, weight, bias) -> tuple:
@@ -217,13 +258,15 @@ def _project_apart(query, key, value, weights, bias) -> tuple:
     return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True))
 
 
-def _heads_first(tensor: Tensor, rows: int, head_dim: int, static: Tensor | None, name: str) -> Tensor:
-    """[S, N, E] as [N * heads, S, E / heads], or what was given in its place."""
+def _heads_first(tensor: Tensor, heads: int, head_dim: int, static: Tensor | None, name: str) -> Tensor:
+    """[S, N, E] as [N, heads, S, E / heads], or what was given in its place as [N * heads, S, E / heads]."""
+    batch = tensor.size(1)
     if static is None:
-        return tensor.reshape(tensor.size(0), rows, head_dim).transpose(0, 1)
+        return tensor.reshape(tensor.size(0), batch, heads, head_dim).permute(1, 2, 0, 3)
+    rows = batch * heads
     _expect(static.size(0) == rows, f"expecting {name}.size(0) of {rows}, but got {static.size(0)}")
     _expect(static.size(2) == head_dim, f"expecting {name}.size(2) of {head_dim}, but got {static.size(2)}")
-    return static
+    return static.reshape(batch, heads, static.size(1), head_dim)
 
 
 def _one_more(mask: Tensor | None) -> Tensor | None:
@@ -231,19 +274,19 @@ def _one_more(mask: Tensor | None) -> Tensor | None:
     return None if mask is None else pad(mask, (0, 1))
 
 
-def _with_padding(attn_mask, key_padding_mask, batch: int, heads: int, keys: int) -> Tensor | None:
-    """Both masks together, as [N * heads, L or 1, S]."""
+def _with_padding(attn_mask, key_padding_mask, batch: int, keys: int) -> Tensor | None:
+    """Both masks together, as [N or 1, heads or 1, L or 1, S]."""
     if key_padding_mask is None:
         return attn_mask
     for axis, size in enumerate((batch, keys)):
         given = key_padding_mask.size(axis)
         _expect(given == size, f"Expected key_padded_mask.shape[{axis}] to be {size}, but got {given}")
-    spread = key_padding_mask.reshape(batch, 1, 1, keys).expand(batch, heads, 1, keys).reshape(batch * heads, 1, keys)
+    spread = key_padding_mask.reshape(batch, 1, 1, keys)
     return spread if attn_mask is None else attn_mask + spread
 
 
 def _attend_with_weights(q, k, v, mask, dropout_p: float) -> tuple[Tensor, Tensor]:
-    """[N * heads, L, E / heads] of results, and the weights [N * heads, L, S]."""
+    """[N, heads, L, E / heads] of results, and the weights [N, heads, L, S]."""
     scores = (q * math.sqrt(1 / q.size(-1))) @ k.transpose(-2, -1)
     weights = (scores if mask is None else scores + mask).softmax(-1)
     weights = dropout(weights, dropout_p) if dropout_p else weights
@@ -290,7 +333,7 @@ def multi_head_attention_forward(
         query, key, value = _as_batch(query, key, value)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     steps, batch, embed_dim = query.shape
-    dtype, rows, head_dim = query._array.dtype, batch * num_heads, embed_dim // num_heads
+    dtype, head_dim = query._array.dtype, embed_dim // num_heads
     _expect(
         embed_dim == embed_dim_to_check,
         f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}",
@@ -305,7 +348,7 @@ def multi_head_attention_forward(
     else:
         q, k, v = _project_packed(query, key, value, in_proj_weight, in_proj_bias)
     if attn_mask is not None:
-        attn_mask = _check_mask_shape(attn_mask, steps, key.size(0), rows)
+        attn_mask = _check_mask_shape(attn_mask, steps, key.size(0), batch, num_heads)
 
     _expect((bias_k is None) == (bias_v is None), "bias_k and bias_v: one is set but the other is None")
     if bias_k is not None:
@@ -313,22 +356,21 @@ def multi_head_attention_forward(
         _expect(static_v is None, "bias cannot be added to static value.")
         k, v = cat([k, bias_k.expand(1, batch, embed_dim)]), cat([v, bias_v.expand(1, batch, embed_dim)])
         attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
-    q = _heads_first(q, rows, head_dim, None, "q")
-    k = _heads_first(k, rows, head_dim, static_k, "static_k")
-    v = _heads_first(v, rows, head_dim, static_v, "static_v")
+    q = _heads_first(q, num_heads, head_dim, None, "q")
+    k = _heads_first(k, num_heads, head_dim, static_k, "static_k")
+    v = _heads_first(v, num_heads, head_dim, static_v, "static_v")
     if add_zero_attn:
         k, v = pad(k, (0, 0, 0, 1)), pad(v, (0, 0, 0, 1))
         attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
-    mask = _with_padding(attn_mask, key_padding_mask, batch, num_heads, k.size(1))
+    mask = _with_padding(attn_mask, key_padding_mask, batch, k.size(-2))
 
     dropout_p = dropout_p if training else 0.0
     weights = None
     if need_weights:
         output, weights = _attend_with_weights(q, k, v, mask, dropout_p)
-        weights = weights.reshape(batch, num_heads, steps, k.size(1))
         weights = weights.mean(1) if average_attn_weights else weights
         weights = weights if batched else weights.squeeze(0)
     else:
         output = scaled_dot_product_attention(q, k, v, mask, dropout_p, causal)
-    output = linear(output.transpose(0, 1).reshape(steps, batch, embed_dim), out_proj_weight, out_proj_bias)
+    output = linear(output.permute(2, 0, 1, 3).reshape(steps, batch, embed_dim), out_proj_weight, out_proj_bias)
     return output if batched else output.squeeze(1), weights

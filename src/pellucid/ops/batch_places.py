@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import Array, Index, operator
-from pellucid.ops.accumulation import wrapped
+from pellucid.kernels.accumulation import wrapped
 from pellucid.ops.batches import for_each
 
 __all__ = ["copied_beside", "in_front", "into", "moved", "out_of", "rest_summed"]

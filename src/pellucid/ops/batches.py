@@ -10,7 +10,9 @@ import math
 
 import numpy as np
 
-__all__ = ["at_each_place", "differs", "for_each", "refuse_dynamic", "side_by_side"]
+from pellucid.core.values import differs
+
+__all__ = ["all_for_each", "at_each_place", "differs", "for_each", "refuse_dynamic", "side_by_side"]
 
 
 def at_each_place(lead: int, function, *arrays):
@@ -30,6 +32,17 @@ def for_each(F, tensor, batched: bool, size: int):
     return tensor if batched else F.expand(F.unsqueeze(tensor, 0), (size, *tensor.shape))
 
 
+def all_for_each(F, batched: set, size: int, **operands) -> list:
+    """Operands given by name (tensors, lists of them, None) with the batch in front: repeated where it is not in `batched`."""
+
+    def each(operand, there: bool):
+        if operand is None:
+            return None
+        return [each(t, there) for t in operand] if isinstance(operand, list) else for_each(F, operand, there, size)
+
+    return [each(operand, name in batched) for name, operand in operands.items()]
+
+
 def side_by_side(F, batched: set, **operands) -> list:
     """Operands whose dimensions behind the batch line up as those of the examples do, so that they broadcast.
 
@@ -41,11 +54,6 @@ def side_by_side(F, batched: set, **operands) -> list:
         F.view(t, (t.shape[0], *(1,) * (rank - ranks[name]), *t.shape[1:])) if name in batched else t
         for name, t in operands.items()
     ]
-
-
-def differs(tensor) -> bool:
-    """Whether a tensor stands for examples of a batch, each with values of its own."""
-    return tensor._wraps and (tensor._batched or differs(tensor._value))
 
 
 def refuse_dynamic(name: str, *tensors) -> None:

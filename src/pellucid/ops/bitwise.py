@@ -11,6 +11,7 @@ from pellucid.autograd.operator import Array, Promote, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.tensor import Tensor
 from pellucid.ops.checks import require_kind
+from pellucid.ops.families import of_two
 
 __all__ = ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
            "gcd", "lcm", "logical_and", "logical_not", "logical_or", "logical_xor"]  # fmt: skip
@@ -30,9 +31,7 @@ def _of_integers(name: str, purpose: str, values, kernel: str, kinds: str = "i",
         Raises: NotImplementedError for other dtypes.
         """
 
-        def forward(xp, input: Array, other: Array):
-            require_kind(f"{kernel}_cpu", input, kinds)
-            return values(input, other)
+        forward = of_two(values, f"{kernel}_cpu", kinds)
 
     return function
 

@@ -7,30 +7,24 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = [
-    "c_name", "check_integral_scale", "check_rank", "check_reduction", "every_value", "require_kind", "same_dtype", "scalar_name",
-    "times", "written_to",
-]  # fmt: skip
+from pellucid.core.errors import type_name
+from pellucid.core.tensor import Tensor
+from pellucid.core.values import c_type
 
-_SCALAR = {
-    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
-    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-}  # fmt: skip
-_C = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
+__all__ = [
+    "c_name", "check_integral_scale", "check_matrix", "check_rank", "check_reduction", "check_square", "check_two_dims",
+    "every_value", "no_tensor", "require_kind", "require_tensors", "same_dtype", "scalar_name", "times", "written_to",
+]  # fmt: skip
 
 
 def scalar_name(array) -> str:
     """The dtype of an array as PyTorch's errors call it: Float, Long, ..."""
-    return _SCALAR.get(array.dtype.name, array.dtype.name)
+    return type_name(array.dtype)
 
 
 def c_name(array) -> str:
     """The dtype of an array as errors of matrix products call it: float, long int, ..."""
-    return _C.get(array.dtype.name, array.dtype.name)
+    return c_type(array.dtype)
 
 
 def times(shape) -> str:
@@ -42,6 +36,27 @@ def check_rank(array, rank: int, message: str) -> None:
     """Raise RuntimeError with the message, and the shape that came, unless the array has that rank."""
     if array.ndim != rank:
         raise RuntimeError(f"{message} (expected {rank} dimensions, got shape {list(array.shape)})")
+
+
+def check_two_dims(function: str, name: str, array: np.ndarray) -> None:
+    """RuntimeError for an array of fewer than two dimensions."""
+    if array.ndim < 2:
+        raise RuntimeError(f"{function}: The input tensor {name} must have at least 2 dimensions. Got shape {list(array.shape)}")
+
+
+def check_matrix(function: str, name: str, array: np.ndarray) -> None:
+    """RuntimeError unless the array holds floating-point or complex matrices."""
+    check_two_dims(function, name, array)
+    if array.dtype.kind not in "fc":
+        raise RuntimeError(f"{function}: Expected a floating point or complex tensor as input. Got {scalar_name(array)}")
+
+
+def check_square(function: str, name: str, array: np.ndarray) -> None:
+    """RuntimeError unless the array holds square floating-point or complex matrices."""
+    if array.ndim >= 2 and array.shape[-1] != array.shape[-2]:
+        raise RuntimeError(f"{function}: {name} must be batches of square matrices, but they are {array.shape[-2]} by "
+                           f"{array.shape[-1]} matrices")
+    check_matrix(function, name, array)
 
 
 def same_dtype(a, b, message: str, what: str = "") -> None:
@@ -65,6 +80,19 @@ def check_reduction(reduction: str) -> None:
     """Raise ValueError unless `reduction` is one of none, mean, sum."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction: expected 'none', 'mean' or 'sum'")
+
+
+def no_tensor(function: str, name: str, value, position: int | None = None) -> TypeError:
+    """The error of an argument that is no tensor. position: where it stands, if the text is to say so."""
+    where = "" if position is None else f" (position {position})"
+    return TypeError(f"{function}(): argument '{name}'{where} must be Tensor, not {type(value).__name__}")
+
+
+def require_tensors(function: str, **arguments) -> None:
+    """Raise TypeError for an argument, given by name, that is no tensor."""
+    for name, value in arguments.items():
+        if not isinstance(value, Tensor):
+            raise no_tensor(function, name, value)
 
 
 KINDS = {"f": "floating-point", "c": "complex", "i": "integer", "b": "bool"}

@@ -6,6 +6,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.ops.checks import no_tensor
 
 __all__ = ["safe_where", "where"]
 
@@ -43,7 +44,7 @@ def where(condition, input=None, other=None, *, out=None):
         missing).
     """
     if not isinstance(condition, Tensor):
-        raise TypeError(f"where(): argument 'condition' must be Tensor, not {type(condition).__name__}")
+        raise no_tensor("where", "condition", condition)
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     if out is None:

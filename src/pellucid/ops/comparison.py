@@ -11,6 +11,7 @@ from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.tensor import Number, Tensor, wrap
 from pellucid.ops.checks import require_kind, scalar_name
+from pellucid.ops.families import of_two
 
 __all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_nonzero", "isclose", "isfinite",
            "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne",
@@ -29,10 +30,7 @@ def _comparison(name: str, purpose: str, ufunc: np.ufunc, kinds: str = "fib", **
         input, other: {"any dtype" if "c" in kinds else "real"}, broadcastable to a common shape. Returns bools of that shape.
         """
 
-        def forward(xp, input: Array, other: Array):
-            require_kind(f"compare_{name}_cpu", input, kinds)
-            return ufunc(input, other)
-
+        forward = of_two(ufunc, f"compare_{name}_cpu", kinds)
         samples = binary()
 
     return function

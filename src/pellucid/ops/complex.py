@@ -20,40 +20,25 @@ __all__ = ["angle", "conj", "conj_physical", "imag", "is_complex", "is_floating_
 LINEAR = {"module": None, "holomorphic": False, "linear": True, "elementwise": True}
 
 
-class _Part:
-    """The real or imaginary parts of a complex tensor: views that share its memory, and copies."""
+def _part(name: str, which: str, transposed: str):
+    """Declare the view of the real or imaginary parts, and the operator that copies them; `transposed` puts them back."""
 
-    def samples(make): yield (make(3, 4) + 1j * make(3, 4),), {}
+    class part:
+        __doc__ = f"The {which} parts of a complex tensor, sharing its memory."
+        def forward(xp, input: Array): return getattr(input, name)
+        def vjp_input(F, grad): return getattr(F, transposed)(grad)
+        def samples(make): yield (make(3, 4) + 1j * make(3, 4),), {}
 
+    class copied(part):
+        __doc__ = f"The {which} parts, in memory of their own."
+        def forward(xp, input: Array): return getattr(input, name).copy()
 
-@operator(**LINEAR, view=True, node="RealBackward0")
-class real_part(_Part):
-    """The real parts of a complex tensor, sharing its memory."""
-
-    def forward(xp, input: Array): return input.real
-    def vjp_input(F, grad): return F.complex_of(grad)
-
-
-@operator(**LINEAR)
-class real_copy(real_part.operator.declaration):
-    """The real parts, in memory of their own."""
-
-    def forward(xp, input: Array): return input.real.copy()
+    view = operator(**LINEAR, view=True, name=f"{name}_part", node=f"{name.capitalize()}Backward0")(part)
+    return view, operator(**LINEAR, name=f"{name}_copy")(copied)
 
 
-@operator(**LINEAR, view=True, node="ImagBackward0")
-class imag_part(_Part):
-    """The imaginary parts of a complex tensor, sharing its memory."""
-
-    def forward(xp, input: Array): return input.imag
-    def vjp_input(F, grad): return F.imaginary_of(grad)
-
-
-@operator(**LINEAR)
-class imag_copy(imag_part.operator.declaration):
-    """The imaginary parts, in memory of their own."""
-
-    def forward(xp, input: Array): return input.imag.copy()
+real_part, real_copy = _part("real", "real", "complex_of")
+imag_part, imag_copy = _part("imag", "imaginary", "imaginary_of")
 
 
 @operator(**LINEAR)

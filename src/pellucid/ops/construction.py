@@ -6,162 +6,18 @@ Tensors out of sizes are made in `factories.py`.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 
 from pellucid.autograd.operator import PUBLIC, composite
 from pellucid.core.device import check_device
-from pellucid.core.dtype import DTYPES, default_complex, dtype_of, get_default_dtype, promote_types
+from pellucid.core.dtype import dtype_of, get_default_dtype
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.core.values import array_from
 from pellucid.ops.factories import finished, numpy_of
-from pellucid.ops.scalars import check_castable
 
 __all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "is_tensor", "numel", "tensor"]
-
-_builtin_complex = complex
-
-
-# --- what a value is -------------------------------------------------------------------------------------------------
-
-
-def _first_leaf(data):
-    """The first element of nested sequences that is no sequence itself; None if there is none."""
-    while isinstance(data, (list, tuple)):
-        if not data:
-            return None
-        data = data[0]
-    return data
-
-
-def _kind_of(data) -> Any:
-    """The element type of a value, found from all of its elements; None for an empty sequence."""
-    if isinstance(data, Tensor):
-        return data.dtype
-    if isinstance(data, (np.ndarray, np.generic)):
-        return dtype_of(data.dtype)
-    if isinstance(data, bool):
-        return DTYPES["bool"]
-    if isinstance(data, int):
-        return DTYPES["int64"]
-    if isinstance(data, float):
-        return get_default_dtype()
-    if isinstance(data, _builtin_complex):
-        return default_complex()
-    if isinstance(data, str):
-        raise TypeError(f"new(): invalid data type 'str': {data!r}")
-    if not hasattr(data, "__len__") or not hasattr(data, "__getitem__") or isinstance(data, dict):
-        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
-    found = None
-    for element in data:
-        if isinstance(element, str):
-            raise ValueError("too many dimensions 'str'")
-        kind = _kind_of(element)
-        found = kind if found is None or kind is None else promote_types(found, kind)
-    return found
-
-
-def _check_shape(data, shape: tuple, depth: int = 0) -> None:
-    """ValueError or TypeError where nested sequences are not of one shape."""
-    if depth == len(shape):
-        if isinstance(data, (list, tuple)):
-            raise TypeError(f"'{type(data).__name__}' object cannot be interpreted as an integer: expected a number at depth {depth}")
-        return
-    if not hasattr(data, "__len__"):
-        raise TypeError(f"not a sequence: expected one of length {shape[depth]} at dim {depth}, got {type(data).__name__}")
-    if len(data) != shape[depth]:
-        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
-    for element in data:
-        _check_shape(element, shape, depth + 1)
-
-
-def _shape_of(data) -> tuple[int, ...]:
-    shape = []
-    while hasattr(data, "__len__") and not isinstance(data, (str, dict)) and getattr(data, "ndim", 1):
-        shape.append(len(data))
-        if not len(data):
-            break
-        data = data[0]
-    return tuple(shape)
-
-
-def _plain(data):
-    """Nested sequences with tensors and arrays inside them turned into lists."""
-    if isinstance(data, (Tensor, np.ndarray)):
-        return data.tolist()
-    if isinstance(data, np.generic):
-        return data.item()
-    if isinstance(data, (list, tuple)):
-        return [_plain(element) for element in data]
-    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, dict)):
-        return [_plain(data[i]) for i in range(len(data))]
-    return data
-
-
-def array_from(data, dtype=None) -> np.ndarray:
-    """A fresh array of the values, in `dtype` or in the type that they have.
-
-    Raises:
-        ValueError: nested sequences of different lengths.
-        TypeError, RuntimeError: something that is no number.
-    """
-    if isinstance(data, Tensor):
-        return np.array(data._array, None if dtype is None else dtype.numpy, order="K")
-    if isinstance(data, (np.ndarray, np.generic)):
-        array = np.asarray(data)
-        kind = dtype.numpy if dtype is not None else dtype_of(array.dtype.newbyteorder("=")).numpy
-        return np.array(array, kind)
-    leaf = _first_leaf(data)
-    if type(leaf) in (int, float, bool, _builtin_complex):
-        try:
-            array = np.array(data)
-        except (ValueError, TypeError):
-            array = np.empty(0, object)
-        if array.dtype.kind in "bifc" and array.dtype != np.longdouble:
-            return _typed(array, data, dtype)
-    return _slow_array(data, dtype)
-
-
-def _typed(array: np.ndarray, data, dtype) -> np.ndarray:
-    """An array of plain Python numbers in the type that PyTorch gives them."""
-    if dtype is None:
-        kind = array.dtype.kind
-        wanted = {"b": np.dtype(np.bool_), "i": np.dtype(np.int64)}.get(kind)
-        if wanted is None:
-            wanted = (get_default_dtype() if kind == "f" else default_complex()).numpy
-    else:
-        wanted = dtype.numpy
-        check_castable(array, wanted)
-    return array if array.dtype == wanted else array.astype(wanted)
-
-
-def _slow_array(data, dtype) -> np.ndarray:
-    """The general way: for empty sequences, sequences of tensors or arrays, and for finding what is wrong."""
-    found = _kind_of(data)
-    kind = dtype or found or get_default_dtype()
-    shape = _shape_of(data)
-    if isinstance(data, (list, tuple)) and data and isinstance(data[0], Tensor) and data[0]._array.size != 1:
-        raise TypeError("only integer tensors of a single element can be converted to an index: use torch.stack to make one tensor "
-                        "of several")
-    _check_shape(data, shape)
-    values = _plain(data)
-    if kind.numpy.kind in "iu":
-        _check_integers(values)
-    integers = np.array(values) if kind.numpy.kind in "iu" or (found is not None and found.is_complex) else None
-    if integers is not None and integers.dtype != object:
-        check_castable(integers, kind.numpy)
-    wide = kind.numpy if kind.numpy.kind != "V" else np.dtype(np.float32)
-    made = np.array(values, wide) if integers is None or integers.dtype == object else integers
-    return made.astype(kind.numpy, copy=False).reshape(shape)
-
-
-def _check_integers(values) -> None:
-    if isinstance(values, list):
-        for value in values:
-            _check_integers(value)
-    elif isinstance(values, int) and not -(2**63) <= values < 2**63:
-        raise ValueError(f"Overflow when unpacking long long: {values} does not fit into int64")
 
 
 # --- factories -------------------------------------------------------------------------------------------------------

@@ -12,62 +12,24 @@ import numpy as np
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import PUBLIC, Array, composite, operator
 from pellucid.autograd.views import check_inplace, written
+from pellucid.core import memory_format as formats
 from pellucid.core.device import check_device
 from pellucid.core.device import device as device_class
 from pellucid.core.dtype import DTYPES, dtype_of
 from pellucid.core.dtype import dtype as dtype_class
+from pellucid.core.memory_format import arranged, channels_last, contiguous_format, has_format, memory_format
 from pellucid.core.modes import GENERAL, modes
 from pellucid.core.tensor import Tensor
+from pellucid.core.values import number_in
 from pellucid.ops.batches import for_each, side_by_side
-from pellucid.ops.scalars import number_in
 
 __all__ = ["clone", "fill", "memory_format", "zero"]
 
 
 # --- memory formats --------------------------------------------------------------------------------------------------
 
-
-class memory_format:
-    """In which order a tensor's elements lie in memory: `contiguous_format`, `channels_last`, `preserve_format`, ..."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def __repr__(self) -> str: return f"torch.{self.name}"
-    def __reduce__(self): return (_format_by_name, (self.name,))
-
-
-_FORMATS = {n: memory_format(n) for n in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")}
-PUBLIC["torch"].update(_FORMATS, memory_format=memory_format)
-
-
-def _format_by_name(name: str) -> memory_format:
-    return _FORMATS[name]
-
-
-def arranged(array: np.ndarray, order: memory_format | None) -> np.ndarray:
-    """A copy with its elements in the given order; None keeps the order, as far as the elements lie densely."""
-    name = "preserve_format" if order is None else order.name
-    if name == "contiguous_format" or (name == "preserve_format" and (array.flags.c_contiguous or 0 in array.strides)):
-        return array.copy()
-    if name == "preserve_format":
-        return array.copy(order="K")
-    ndim = 4 if name == "channels_last" else 5
-    if array.ndim != ndim:
-        raise RuntimeError(f"required rank {ndim} tensor to use {name} format, got a tensor of shape {list(array.shape)}")
-    return np.ascontiguousarray(np.moveaxis(array, 1, -1)).copy().transpose(0, ndim - 1, *range(1, ndim - 1))
-
-
-def has_format(array: np.ndarray, order: memory_format | None) -> bool:
-    """Whether the elements already lie in the given order."""
-    name = "contiguous_format" if order is None else order.name
-    if name == "preserve_format":
-        return True
-    if name == "contiguous_format":
-        return array.flags.c_contiguous
-    return array.ndim == (4 if name == "channels_last" else 5) and np.moveaxis(array, 1, -1).flags.c_contiguous
+for _name in ("channels_last", "channels_last_3d", "contiguous_format", "memory_format", "preserve_format"):
+    PUBLIC["torch"][_name] = getattr(formats, _name)
 
 
 def is_contiguous(self: Tensor, memory_format: memory_format | None = None) -> bool:
@@ -108,11 +70,11 @@ class clone:
     def samples(make):
         yield (make(3, 4),), {}
         yield (make(3, 4).T,), {}
-        yield (make(2, 3, 2, 2),), {"memory_format": _FORMATS["channels_last"]}
+        yield (make(2, 3, 2, 2),), {"memory_format": channels_last}
 
 
 @composite(method=True, module=None)
-def contiguous(input: Tensor, memory_format: memory_format = _FORMATS["contiguous_format"]) -> Tensor:
+def contiguous(input: Tensor, memory_format: memory_format = contiguous_format) -> Tensor:
     """The tensor itself if its elements lie in row-major order (or that of `memory_format`), else a copy in which they do."""
     if has_format(input._array, memory_format):
         return input
@@ -144,7 +106,7 @@ class to_copy:
 
     def samples(make):
         yield (make(3, 4), np.dtype(np.complex128)), {}
-        yield (make(2, 3, 2, 2), make.dtype, _FORMATS["channels_last"]), {}
+        yield (make(2, 3, 2, 2), make.dtype, channels_last), {}
 
 
 def _converted(input: Tensor, kind: np.dtype, copy: bool = False, order=None) -> Tensor:
@@ -278,19 +240,19 @@ class copy_into:
         return F.copy(*side_by_side(F, batched | {"input"}, input=input, src=src))
 
 
-def check_broadcast(target: np.ndarray, shape: tuple[int, ...]) -> None:
+def _check_broadcast(target: np.ndarray, shape: tuple[int, ...]) -> None:
     """RuntimeError where values of a shape cannot be broadcast to the tensor they are written to."""
-    lead = target.ndim - len(shape)
-    for position in range(len(shape) - 1, -1, -1):
-        if lead < 0 or shape[position] not in (1, target.shape[position + lead]):
-            if lead < 0:
-                raise RuntimeError(
-                    f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: the number of "
-                    f"sizes of the values ({len(shape)}) must be less or equal to the number of dimensions written to ({target.ndim})"
-                )
+    whole, lead = target.shape, target.ndim - len(shape)
+    if lead < 0:
+        raise RuntimeError(
+            f"output with shape {list(whole)} doesn't match the broadcast shape {list(shape)}: the number of sizes of the values "
+            f"({len(shape)}) must be less or equal to the number of dimensions written to ({target.ndim})"
+        )
+    for dim in range(target.ndim - 1, lead - 1, -1):
+        if shape[dim - lead] not in (1, whole[dim]):
             raise RuntimeError(
-                f"The size of tensor a ({target.shape[position + lead]}) must match the size of tensor b ({shape[position]}) at "
-                f"non-singleton dimension {position + lead}: values of shape {list(shape)} do not fit into shape {list(target.shape)}"
+                f"The size of tensor a ({whole[dim]}) must match the size of tensor b ({shape[dim - lead]}) at non-singleton "
+                f"dimension {dim}: values of shape {list(shape)} do not fit into shape {list(whole)}"
             )
 
 
@@ -304,7 +266,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
         return fill_(self, src)
     if self._array.shape != src._array.shape:
-        check_broadcast(self._array, src._array.shape)
+        _check_broadcast(self._array, src._array.shape)
     if modes.road is not GENERAL and not check_inplace(self, src.requires_grad):
         store(self, src._array, "copy_")
         return self

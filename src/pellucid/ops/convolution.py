@@ -75,7 +75,7 @@ class _convolution:
     """Convolution of a batch: input [N, C, *S], weight [O, C / groups, *K], bias [O] or None. Returns [N, O, *P]."""
 
     def forward(xp, input: Array, weight: Array, bias: Array | None = None, stride=(), padding=(), dilation=(), groups=1):
-        return _with_bias(kernel.forward(input, weight, stride, padding, dilation, groups), bias)
+        return kernel.forward(input, weight, stride, padding, dilation, groups, bias)
 
     def vjp_input(F, grad, weight, input_shape, stride, padding, dilation, groups):
         return F._convolution_transposed(grad, weight, None, tuple(input_shape[2:]), stride, padding, dilation, groups)

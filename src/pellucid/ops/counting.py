@@ -7,7 +7,8 @@ import numpy as np
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as F
 from pellucid.core.tensor import Tensor
-from pellucid.ops.batches import at_each_place, for_each, refuse_dynamic
+from pellucid.kernels import counting as kernel
+from pellucid.ops.batches import all_for_each, at_each_place, refuse_dynamic
 from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import one_dim
 
@@ -30,10 +31,11 @@ def _compared_dim(name: str, array: np.ndarray, dim: int) -> int:
 
 
 def _declare(name: str, node: str, found) -> None:
-    """Declare the raw form of a search for distinct values, `found(array, dim)`: (values, inverse, counts)."""
+    """Declare the raw form of a search for distinct values, `found(array)` or `found(array, dim)`: (values, inverse, counts)."""
 
     def forward(xp, input: Array, dim: int | None):
-        values, inverse, counts = found(input, dim)
+        dims = () if dim is None else (_compared_dim(name, input, dim),)
+        values, inverse, counts = found(input, *dims)
         return xp.ascontiguousarray(values), xp.asarray(inverse, np.int64), xp.asarray(counts, np.int64)
 
     def vjp_input(F, grad):
@@ -44,38 +46,9 @@ def _declare(name: str, node: str, found) -> None:
     operator(module=None, node=node, outputs=outputs, constant=outputs[1:], exact=True)(type(name, (), members))
 
 
-def _distinct(array: np.ndarray, dim: None):
-    values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, equal_nan=False)
-    return values, inverse.reshape(array.shape), counts
-
-
-def _distinct_slices(array: np.ndarray, dim: int):
-    dim = _compared_dim("unique_dim", array, dim)
-    if not array.size:
-        return array, np.empty(0), np.empty(0)
-    values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=dim)
-    return values, inverse.reshape(-1), counts
-
-
-def _runs(array: np.ndarray, dim: int | None):
-    if dim is None:
-        rows, shape = array.reshape(-1, 1), array.shape
-    else:
-        dim = _compared_dim("unique_consecutive", array, dim)
-        rows, shape = np.moveaxis(array, dim, 0), (array.shape[dim],)
-        rows = rows.reshape(shape[0], -1) if array.size else rows
-    if not array.size:
-        return array.reshape(-1) if dim is None else array, np.empty(shape), np.empty(0)
-    fresh = np.ones(len(rows), bool)
-    fresh[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    starts = np.flatnonzero(fresh)
-    values = array.reshape(-1)[starts] if dim is None else np.take(array, starts, axis=dim)
-    return values, (np.cumsum(fresh) - 1).reshape(shape), np.diff(np.append(starts, len(rows)))
-
-
-_declare("_unique2", "Unique2Backward0", _distinct)
-_declare("unique_dim", "UniqueDimBackward0", _distinct_slices)
-_declare("unique_consecutive", "UniqueConsecutiveBackward0", _runs)
+_declare("_unique2", "Unique2Backward0", kernel.distinct)
+_declare("unique_dim", "UniqueDimBackward0", kernel.distinct_slices)
+_declare("unique_consecutive", "UniqueConsecutiveBackward0", kernel.runs)
 
 
 def _asked(found, return_inverse: bool, return_counts: bool):
@@ -140,8 +113,7 @@ class bincount_kernel:
         return counts.astype(kind)
 
     def batch(F, size_of_batch, batched, input, weights, minlength, lead):
-        input = for_each(F, input, "input" in batched, size_of_batch)
-        weights = None if weights is None else for_each(F, weights, "weights" in batched, size_of_batch)
+        input, weights = all_for_each(F, batched, size_of_batch, input=input, weights=weights)
         return F.bincount(input, weights, minlength, lead + 1)
 
 
@@ -199,15 +171,20 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None):
     return histc_kernel(input, bins, min, max, out=out)
 
 
+def check_span(name: str, low: float, high: float, dim: int = 0, whose: str = "") -> None:
+    """RuntimeError unless a range is finite and in order."""
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"{name}: {whose}range [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}: min should not exceed max, but got min {low} max {high} for dimension {dim}")
+
+
 def _even_edges(array: np.ndarray, bins: int, span) -> np.ndarray:
     """The edges of a number of bins of one width, from the smallest to the largest element or in a given span."""
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins}")
     low, high = span if span is not None else (array.min(), array.max()) if array.size else (0.0, 1.0)
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"torch.histogram(): range [{low}, {high}] is not finite")
-    if low > high:
-        raise RuntimeError(f"torch.histogram(): min should not exceed max, but got min {low} max {high} for dimension 0")
+    check_span("torch.histogram()", low, high)
     if low == high:
         low, high = low - 0.5 if span is None else low - 1, high + 0.5 if span is None else high + 1
     return np.linspace(low, high, bins + 1, dtype=array.dtype)
@@ -228,15 +205,13 @@ class histogram_kernel:
 
         def counted(values, edges, weight):
             edges = _even_edges(values, bins, span) if edges is None else edges
-            found = xp.histogram(values.reshape(-1), edges, weights=None if weight is None else weight.reshape(-1))[0]
-            found = found.astype(values.dtype)
-            return (found / (found.sum() * xp.diff(edges))).astype(values.dtype) if density else found, xp.array(edges)
+            found = kernel.histogram(values, edges, weight)
+            return kernel.density(found, [edges]).astype(values.dtype) if density else found, xp.array(edges)
 
         return at_each_place(lead, counted, input, edges, weight)
 
     def batch(F, size_of_batch, batched, input, edges, weight, bins, span, density, lead):
-        given = {"input": input, "edges": edges, "weight": weight}
-        given = [None if t is None else for_each(F, t, n in batched, size_of_batch) for n, t in given.items()]
+        given = all_for_each(F, batched, size_of_batch, input=input, edges=edges, weight=weight)
         return F.histogram(*given, bins, span, density, lead + 1)
 
     def samples(make):

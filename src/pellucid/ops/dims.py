@@ -1,4 +1,4 @@
-"""Dimensions as users name them, brought into the form that operators use. No operator lives here."""
+"""Dimensions and sizes as users name them, brought into the form that operators use. No operator lives here."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import operator
 
 import numpy as np
 
-from pellucid.core.tensor import dim_error
+from pellucid.core.tensor import Tensor, dim_error
 
-__all__ = ["all_dims", "keyword_names", "one_dim", "reduced_shape"]
+__all__ = ["all_dims", "canonical_dims", "dims_of", "infer_size", "keyword_names", "one_by_one",
+           "one_dim", "reduced_shape", "require_elements", "sizes_of"]  # fmt: skip
 
 
 def one_dim(dim, ndim: int) -> int:
@@ -30,6 +31,20 @@ def one_dim(dim, ndim: int) -> int:
     return dim % span
 
 
+def canonical_dims(dims, ndim: int) -> tuple[int, ...]:
+    """Several dimensions counted from the front.
+
+    Raises:
+        IndexError: one is not there.
+        RuntimeError: one is named twice.
+    """
+    found = tuple([one_dim(d, ndim) for d in dims])
+    if len(set(found)) != len(found):
+        twice = next(d for d in found if found.count(d) > 1)
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims: got {list(dims)}")
+    return found
+
+
 def all_dims(dim, ndim: int) -> tuple[int, ...]:
     """The dimensions to reduce, counted from the front: one, several, or all of them for None and ().
 
@@ -41,11 +56,13 @@ def all_dims(dim, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     if not isinstance(dim, (tuple, list)):
         return (one_dim(dim, ndim),) if ndim else ((), one_dim(dim, ndim))[0]
-    found = [one_dim(d, ndim) for d in dim]
-    for d in found:
-        if found.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-    return tuple(found) if ndim else ()
+    found = canonical_dims(dim, ndim)
+    return found if ndim else ()
+
+
+def one_by_one(given: tuple) -> tuple:
+    """Arguments given one by one, or as one sequence."""
+    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
 
 
 def reduced_shape(shape: tuple, dim: tuple[int, ...]) -> tuple[int, ...]:
@@ -65,3 +82,57 @@ def require_elements(name: str, array: np.ndarray, dim: tuple[int, ...]) -> None
     for d in dim:
         if array.shape[d] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+# --- sizes -----------------------------------------------------------------------------------------------------------
+
+
+def sizes_of(args: tuple, name: str = "view") -> tuple[int, ...]:
+    """Sizes given as separate integers or as one sequence; TypeError for what is no integer."""
+    if len(args) == 1 and args[0].__class__ is not int:
+        only = args[0]
+        if isinstance(only, (tuple, list)):
+            args = tuple(only)
+        elif (
+            isinstance(only, float) or not hasattr(only, "__index__") or (isinstance(only, Tensor) and only._array.ndim)
+        ):
+            raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(only).__name__}")
+    try:
+        return tuple([s if s.__class__ is int else operator.index(s) for s in args])
+    except TypeError:
+        wrong = next(i for i, s in enumerate(args) if isinstance(s, float) or not hasattr(s, "__index__"))
+        raise TypeError(
+            f"{name}(): argument 'size' failed to unpack the object at pos {wrong + 1} with error "
+            f'"type must be tuple of ints,but got {type(args[wrong]).__name__}"'
+        ) from None
+
+
+dims_of = sizes_of  # dimensions are given in the same two ways
+
+
+def infer_size(size: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """A shape for `count` elements with -1 replaced; RuntimeError if it does not hold them."""
+    unknown, product = None, 1
+    for position, s in enumerate(size):
+        if s == -1:
+            if unknown is not None:
+                raise RuntimeError(f"only one dimension can be inferred: got shape {list(size)}")
+            unknown = position
+        elif s < 0:
+            raise RuntimeError(f"invalid shape dimension {s} at index {position} of shape {list(size)}")
+        else:
+            product *= s
+    if unknown is None:
+        if product != count:
+            raise RuntimeError(f"shape '{list(size)}' is invalid for input of size {count}")
+        return size
+    if not product:
+        raise RuntimeError(
+            f"cannot reshape tensor of {count} elements into shape {list(size)} because the unspecified dimension size -1 can "
+            "be any value and is ambiguous"
+            if not count
+            else f"shape '{list(size)}' is invalid for input of size {count}"
+        )
+    if count % product:
+        raise RuntimeError(f"shape '{list(size)}' is invalid for input of size {count}")
+    return (*size[:unknown], count // product, *size[unknown + 1 :])

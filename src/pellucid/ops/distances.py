@@ -10,6 +10,7 @@ from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.dtype import dtype_of, promoted
 from pellucid.core.tensor import Tensor
+from pellucid.kernels import distances as kernel
 from pellucid.ops.checks import same_dtype, scalar_name
 from pellucid.ops.expansion import broadcast_shapes, broadcast_tensors
 from pellucid.ops.norms import vector_norm
@@ -18,9 +19,6 @@ __all__ = ["cdist", "cosine_similarity", "normalize", "pairwise_distance", "pdis
 
 MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 ROWS = 25  # more rows than these, and Euclidean distances are taken from a matrix product
-BLOCK = 1 << 20  # numbers of a block of differences that is held at once
-
-
 # --- row by row ------------------------------------------------------------------------------------------------------
 
 
@@ -70,20 +68,6 @@ def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool =
 # --- all pairs -------------------------------------------------------------------------------------------------------
 
 
-def _lengths(xp, difference: np.ndarray, p: float) -> np.ndarray:
-    """The p-norm along the last dimension."""
-    if p == 2:
-        return xp.sqrt(xp.einsum("...i,...i->...", difference, difference))
-    size = xp.absolute(difference)
-    if p == 0:
-        return (size != 0).sum(axis=-1, dtype=size.dtype)
-    if p == 1:
-        return xp.add.reduce(size, axis=-1)
-    if math.isinf(p):
-        return xp.maximum.reduce(size, axis=-1, initial=0)
-    return xp.power(xp.add.reduce(xp.power(size, p), axis=-1), 1 / p)
-
-
 def _pull(F, grad, difference, distance, p: float):
     """The gradient of a p-norm in the difference: all that are largest get all of it, equal points none.
 
@@ -112,13 +96,7 @@ def _push(F, step, difference, distance, p: float):
 class _cdist:
     """Distances of all pairs of x1 [*, P, M] and x2 [*, R, M], of one batch shape. Returns [*, P, R]."""
 
-    def forward(xp, x1: Array, x2: Array, p: float):
-        made = xp.empty((*x1.shape[:-1], x2.shape[-2]), x1.dtype)
-        rows = max(1, BLOCK // max(1, x2.size))
-        for start in range(0, x1.shape[-2], rows):
-            part = slice(start, start + rows)
-            made[..., part, :] = _lengths(xp, x1[..., part, None, :] - x2[..., None, :, :], p)
-        return made
+    def forward(xp, x1: Array, x2: Array, p: float): return kernel.of_pairs(x1, x2, p)
 
     def vjp(F, grad, needs, x1, x2, result, p):
         if p == 0:
@@ -147,13 +125,7 @@ class _cdist:
 class euclidean_dist:
     """The same for p = 2, from |a|^2 - 2 a b + |b|^2: one matrix product, less exact for points close to each other."""
 
-    def forward(xp, x1: Array, x2: Array):
-        square1, square2 = (xp.einsum("...i,...i->...", x, x) for x in (x1, x2))
-        made = xp.matmul(x1, x2.swapaxes(-1, -2))
-        made *= -2
-        made += square1[..., None]
-        made += square2[..., None, :]
-        return xp.sqrt(xp.maximum(made, 0, out=made), out=made)
+    def forward(xp, x1: Array, x2: Array): return kernel.euclidean(x1, x2)
 
     def vjp_x1(F, grad, x1, x2, result):
         ratio = F.where(result == 0, 0, grad / result)
@@ -178,16 +150,24 @@ class euclidean_dist:
 
 def _check_pairs(x1: Tensor, x2: Tensor, p: float) -> None:
     for name, x in (("X1", x1._array), ("X2", x2._array)):
-        if x.dtype.kind not in "fV":
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {scalar_name(x)}")
+        _check_floating("cdist", x, f"{name} ")
     for name, x in (("X1", x1._array), ("X2", x2._array)):
         if x.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
     same_dtype(x1._array, x2._array, "expected scalar type {a} but found {b}")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    _check_power("cdist", p)
+
+
+def _check_floating(name: str, array: np.ndarray, which: str = "") -> None:
+    if array.dtype.kind not in "fV":
+        raise RuntimeError(f"{name} only supports floating-point dtypes, {which}got: {scalar_name(array)}")
+
+
+def _check_power(name: str, p: float) -> None:
     if p < 0:
-        raise RuntimeError(f"cdist only supports non-negative p values, got p={p}")
+        raise RuntimeError(f"{name} only supports non-negative p values, got p={p}")
 
 
 @composite()
@@ -215,7 +195,7 @@ def cdist(x1, x2, p: float = 2.0, compute_mode: str = MODES[0]):
 class _pdist:
     """Distances of the rows of input [*, N, M], each pair once: (0, 1), (0, 2), ... Returns [*, N * (N - 1) / 2]."""
 
-    def forward(xp, input: Array, p: float): return _lengths(xp, _differences(xp, input), p)
+    def forward(xp, input: Array, p: float): return kernel.lengths(kernel.differences(input), p)
 
     def vjp_input(F, grad, input, result, p):
         if p == 0:
@@ -231,16 +211,11 @@ class _pdist:
             yield (make(4, 2), p), {}
 
 
-def _differences(xp, input: np.ndarray) -> np.ndarray:
-    first, second = xp.triu_indices(input.shape[-2], 1)
-    return input[..., first, :] - input[..., second, :]
-
-
 @operator(module=None, linear=True, batching="leading")
 class pair_differences:
     """The differences of the rows of input [*, N, M], each pair once. Returns [*, N * (N - 1) / 2, M]."""
 
-    def forward(xp, input: Array): return _differences(xp, input)
+    def forward(xp, input: Array): return kernel.differences(input)
     def vjp_input(F, grad, input_shape): return F.pair_differences_backward(grad, input_shape[-2])
     def samples(make): yield (make(4, 2),), {}
 
@@ -249,16 +224,7 @@ class pair_differences:
 class pair_differences_backward:
     """The transpose of the differences of all pairs of `count` rows. Returns [*, count, M]."""
 
-    def forward(xp, input: Array, count: int):
-        made = xp.zeros((*input.shape[:-2], count, input.shape[-1]), input.dtype)
-        start = 0
-        for row in range(count - 1):
-            part = input[..., start : start + count - 1 - row, :]
-            made[..., row, :] += part.sum(axis=-2)
-            made[..., row + 1 :, :] -= part
-            start += count - 1 - row
-        return made
-
+    def forward(xp, input: Array, count: int): return kernel.differences_added(input, count)
     def vjp_input(F, grad): return F.pair_differences(grad)
     def samples(make): yield (make(6, 2), 4), {}
 
@@ -272,8 +238,6 @@ def pdist(input, p: float = 2):
     """
     if input._array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
-    if input._array.dtype.kind not in "fV":
-        raise RuntimeError(f"pdist only supports floating-point dtypes, got: {scalar_name(input._array)}")
-    if p < 0:
-        raise RuntimeError(f"pdist only supports non-negative p values, got p={p}")
+    _check_floating("pdist", input._array)
+    _check_power("pdist", p)
     return T._pdist(input, float(p))

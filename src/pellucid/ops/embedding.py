@@ -13,7 +13,7 @@ import numpy as np
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.accumulation import add_rows
+from pellucid.kernels.accumulation import add_rows
 from pellucid.ops.batch_places import into, out_of
 from pellucid.ops.batches import differs, for_each, refuse_dynamic
 from pellucid.ops.checks import every_value, scalar_name

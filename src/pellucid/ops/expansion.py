@@ -7,7 +7,8 @@ from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.errors import type_name
 from pellucid.core.size import Size
 from pellucid.core.tensor import Tensor
-from pellucid.ops.geometry import broadcast, sizes_of
+from pellucid.kernels.strides import broadcast
+from pellucid.ops.dims import one_by_one, sizes_of
 from pellucid.ops.views import show_to_formulas
 
 __all__ = ["broadcast_shapes", "broadcast_tensors", "broadcast_to", "expand", "expand_as", "sum_to_size"]
@@ -115,8 +116,7 @@ show_to_formulas("sum_to_size", sum_to_size)
 @composite()
 def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
     """Views of all tensors in their common broadcast shape. RuntimeError if they have none."""
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
+    tensors = one_by_one(tensors)
     shape = broadcast_shapes(*[t._array.shape for t in tensors])
     return tuple([t if t._array.shape == shape else expand_(t, tuple(shape)) for t in tensors])
 

@@ -9,16 +9,16 @@ from pellucid.autograd.operator import Array, Index, Promote, composite, operato
 from pellucid.autograd.samples import binary
 from pellucid.core.tensor import Tensor
 from pellucid.ops.arithmetic import mul, no_derivative
-from pellucid.ops.checks import require_kind
-from pellucid.ops.families import no_slope
+from pellucid.ops.checks import no_tensor, require_kind, require_tensors
+from pellucid.ops.families import in_place, no_slope, of_two
 from pellucid.ops.powers import rpow
 
 __all__ = ["clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "copysign", "fmax",
            "fmin", "heaviside", "ldexp", "logaddexp", "logaddexp2", "maximum", "minimum", "nextafter"]  # fmt: skip
 
 
-def _of_two(name: str, purpose: str, ufunc: np.ufunc, of_input, of_other):
-    """Declare the larger or the smaller of two elements, from the parts of the gradient that each of them gets."""
+def _of_two(name: str, purpose: str, ufunc: np.ufunc, parts):
+    """Declare the larger or the smaller of two elements, from the parts of the gradient: `parts(F, grad, input, other, which)`."""
 
     @operator(promote=Promote.SAME, exact=True, method=True, name=name, ufunc=ufunc)
     class function:
@@ -33,41 +33,28 @@ def _of_two(name: str, purpose: str, ufunc: np.ufunc, of_input, of_other):
                 raise RuntimeError(f"{name} not implemented for complex tensors.")
             return ufunc(input, other)
 
-        def vjp_input(F, grad, input, other): return of_input(F, grad, input, other)
-        def vjp_other(F, grad, input, other): return of_other(F, grad, input, other)
+        def vjp_input(F, grad, input, other): return parts(F, grad, input, other, 0)
+        def vjp_other(F, grad, input, other): return parts(F, grad, input, other, 1)
         samples = binary()
 
     return function
 
 
-maximum = _of_two(
-    "maximum",
-    "The larger of two elements; NaN if one of them is. Where they are equal each gets half of the gradient.",
-    np.maximum,
-    lambda F, grad, input, other: F.share(grad, input, other),
-    lambda F, grad, input, other: F.share(grad, other, input),
-)
-minimum = _of_two(
-    "minimum",
-    "The smaller of two elements; NaN if one of them is. Where they are equal each gets half of the gradient.",
-    np.minimum,
-    lambda F, grad, input, other: F.share(grad, other, input),
-    lambda F, grad, input, other: F.share(grad, input, other),
-)
-fmax = _of_two(
-    "fmax",
-    "The larger of two elements, or the one that is not NaN. Where they are equal the gradient goes to `input`.",
-    np.fmax,
-    lambda F, grad, input, other: F.where((input >= other) | F.isnan(other), grad, 0),
-    lambda F, grad, input, other: F.where((input >= other) | F.isnan(other), 0, grad),
-)
-fmin = _of_two(
-    "fmin",
-    "The smaller of two elements, or the one that is not NaN. Where they are equal the gradient goes to `input`.",
-    np.fmin,
-    lambda F, grad, input, other: F.where((input <= other) | F.isnan(other), grad, 0),
-    lambda F, grad, input, other: F.where((input <= other) | F.isnan(other), 0, grad),
-)
+def _either(F, grad, to_input, which: int):
+    """The gradient where it goes to the operand `which`: to `input` where the condition holds."""
+    return F.where(to_input, 0, grad) if which else F.where(to_input, grad, 0)
+
+
+HALVES = "NaN if one of them is. Where they are equal each gets half of the gradient."
+FIRST = "or the one that is not NaN. Where they are equal the gradient goes to `input`."
+maximum = _of_two("maximum", f"The larger of two elements; {HALVES}", np.maximum,
+                  lambda F, grad, a, b, which: F.share(grad, b, a) if which else F.share(grad, a, b))  # fmt: skip
+minimum = _of_two("minimum", f"The smaller of two elements; {HALVES}", np.minimum,
+                  lambda F, grad, a, b, which: F.share(grad, a, b) if which else F.share(grad, b, a))  # fmt: skip
+fmax = _of_two("fmax", f"The larger of two elements, {FIRST}", np.fmax,
+               lambda F, grad, a, b, which: _either(F, grad, (a >= b) | F.isnan(b), which))  # fmt: skip
+fmin = _of_two("fmin", f"The smaller of two elements, {FIRST}", np.fmin,
+               lambda F, grad, a, b, which: _either(F, grad, (a <= b) | F.isnan(b), which))  # fmt: skip
 
 
 @operator(module=None, elementwise=True)
@@ -145,16 +132,21 @@ class clamp_tensor:
 def _plain(input, *bounds) -> bool:
     """Whether no promotion can happen: a floating-point tensor and real numbers."""
     if not isinstance(input, Tensor):
-        raise TypeError(f"clamp(): argument 'input' must be Tensor, not {type(input).__name__}")
+        raise no_tensor("clamp", "input", input)
     for bound in bounds:
         if bound is not None and bound.__class__ is not float and bound.__class__ is not int:
             return False
     return input._array.dtype.kind == "f"
 
 
-def clamp_(input, min=None, max=None):
-    """In-place form of `clamp`."""
-    return inplace((clamp_number if _plain(input, min, max) else clamp_tensor).operator, input, (min, max))
+def _form(input, min=None, max=None):
+    """The operator for a tensor and bounds."""
+    return clamp_number if _plain(input, min, max) else clamp_tensor
+
+
+clamp_ = in_place("clamp_", lambda input, min=None, max=None: (_form(input, min, max), min, max))
+clamp_min_ = in_place("clamp_min_", lambda input, min: (_form(input, min), min, None))
+clamp_max_ = in_place("clamp_max_", lambda input, max: (_form(input, None, max), None, max))
 
 
 @composite(method=True, alias=["clip"], inplace=clamp_)
@@ -167,25 +159,13 @@ def clamp(input, min=None, max=None, *, out=None):
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if _plain(input, min, max):
-        return clamp_number(input, min, max, out=out)
-    return clamp_tensor(input, min, max, out=out)
-
-
-def clamp_min_(input, min):
-    """In-place form of `clamp_min`."""
-    return clamp_(input, min)
+    return _form(input, min, max)(input, min, max, out=out)
 
 
 @composite(method=True, inplace=clamp_min_)
 def clamp_min(input, min, *, out=None):
     """Each element, but at least `min`, a number or tensor; see `clamp`."""
     return clamp(input, min, out=out)
-
-
-def clamp_max_(input, max):
-    """In-place form of `clamp_max`."""
-    return clamp_(input, None, max)
 
 
 @composite(method=True, inplace=clamp_max_)
@@ -204,48 +184,41 @@ class copysign:
     input, other: real, broadcastable to a common shape. Returns the common shape, integers as the default float.
     """
 
-    def forward(xp, input: Array, other: Array):
-        require_kind("copysign_cpu", input, "f")
-        return xp.copysign(input, other)
-
+    forward = of_two(np.copysign, "copysign_cpu")
     def vjp_input(F, grad, input, result): return F.where(input == 0, 0, grad * (result / input))
     vjp_other = no_slope
     samples = binary(low=0.3, high=2.0)
 
 
-@operator(promote=Promote.SAME, method=True, ufunc=np.logaddexp)
-class logaddexp:
-    """log(exp(input) + exp(other)), without overflow.
+def _log_of_sum(name: str, purpose: str, kinds: str, ufunc: np.ufunc, power: str):
+    """Declare the logarithm of the sum of two powers, from the name of the power."""
 
-    input, other: broadcastable to a common shape. Returns the common shape and dtype.
-    """
+    @operator(promote=Promote.SAME, method=True, name=name, ufunc=ufunc)
+    class function:
+        __doc__ = f"""{purpose}, without overflow.
 
-    def forward(xp, input: Array, other: Array):
-        require_kind("logaddexp_cpu", input, "fc")
-        if input.dtype.kind == "c":
-            upper = xp.where(input.real >= other.real, input, other)
-            return xp.log(xp.exp(input - upper) + xp.exp(other - upper)) + upper
-        return xp.logaddexp(input, other)
+        input, other: {"any" if "c" in kinds else "real"}, broadcastable to a common shape. Returns the common shape and dtype.
+        """
 
-    def vjp_input(F, grad, input, other): return grad / (1 + F.exp(other - input))
-    def vjp_other(F, grad, input, other): return grad / (1 + F.exp(input - other))
-    samples = binary()
+        def forward(xp, input: Array, other: Array):
+            require_kind(f"{name}_cpu", input, kinds)
+            return _log_of_exponentials(input, other) if input.dtype.kind == "c" else ufunc(input, other)
+
+        def vjp_input(F, grad, input, other): return grad / (1 + getattr(F, power)(other - input))
+        def vjp_other(F, grad, input, other): return grad / (1 + getattr(F, power)(input - other))
+        samples = binary()
+
+    return function
 
 
-@operator(promote=Promote.SAME, method=True)
-class logaddexp2:
-    """log2(2^input + 2^other), without overflow.
+def _log_of_exponentials(input, other):
+    """`logaddexp` of complex numbers."""
+    upper = np.where(input.real >= other.real, input, other)
+    return np.log(np.exp(input - upper) + np.exp(other - upper)) + upper
 
-    input, other: real, broadcastable to a common shape. Returns the common shape and dtype.
-    """
 
-    def forward(xp, input: Array, other: Array):
-        require_kind("logaddexp2_cpu", input, "f")
-        return xp.logaddexp2(input, other)
-
-    def vjp_input(F, grad, input, other): return grad / (1 + F.exp2(other - input))
-    def vjp_other(F, grad, input, other): return grad / (1 + F.exp2(input - other))
-    samples = binary()
+logaddexp = _log_of_sum("logaddexp", "log(exp(input) + exp(other))", "fc", np.logaddexp, "exp")
+logaddexp2 = _log_of_sum("logaddexp2", "log2(2^input + 2^other)", "f", np.logaddexp2, "exp2")
 
 
 @operator(method=True, inplace=True, broadcast=True, elementwise=True)
@@ -286,9 +259,7 @@ class ldexp_integer:
 
 
 def _floating_with_integer(input, other) -> bool:
-    for name, value in (("input", input), ("other", other)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"ldexp(): argument '{name}' must be Tensor, not {type(value).__name__}")
+    require_tensors("ldexp", input=input, other=other)
     return input.is_floating_point() and other._array.dtype.kind in "iub"
 
 
@@ -314,10 +285,7 @@ class nextafter:
     input, other: floating-point, broadcastable to a common shape. Returns the common shape and dtype.
     """
 
-    def forward(xp, input: Array, other: Array):
-        require_kind("nextafter_cpu", input, "f")
-        return xp.nextafter(input, other)
-
+    forward = of_two(np.nextafter, "nextafter_cpu")
     def vjp_input(F, grad, input, other): return F.where(input == other, 0, grad)
     vjp_other = no_slope
 

@@ -5,6 +5,7 @@ Tensors out of given data (`tensor`, `from_numpy`, ...) are made in `constructio
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 import sys
@@ -20,12 +21,14 @@ from pellucid.core.dtype import default_complex, dtype_of, get_default_dtype
 from pellucid.core.modes import modes
 from pellucid.core.sites import caller
 from pellucid.core.tensor import InferenceCounter, Tensor, wrap
+from pellucid.core.values import number_in
+from pellucid.kernels.strides import uninitialised
 from pellucid.ops.batches import differs
-from pellucid.ops.geometry import sizes_of
-from pellucid.ops.scalars import number_in
+from pellucid.ops.checks import no_tensor, require_tensors
+from pellucid.ops.dims import one_by_one, sizes_of
 
 __all__ = ["arange", "cartesian_prod", "combinations", "complex", "empty", "empty_like", "eye", "full", "full_like", "linspace",
-           "logspace", "meshgrid", "new_factory", "ones", "ones_like", "polar", "scalar_tensor", "tril_indices", "triu_indices",
+           "logspace", "meshgrid", "new_factory", "ones", "ones_like", "polar", "scalar_tensor", "sized", "tril_indices", "triu_indices",
            "vander", "zeros", "zeros_like"]  # fmt: skip
 
 
@@ -97,7 +100,7 @@ def numpy_of(dtype, default: np.dtype | None = None) -> np.dtype:
     raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
 
 
-def _checked_size(size: tuple, name: str) -> tuple[int, ...]:
+def checked_size(size: tuple, name: str) -> tuple[int, ...]:
     size = sizes_of(size, name)
     for s in size:
         if s < 0:
@@ -107,15 +110,18 @@ def _checked_size(size: tuple, name: str) -> tuple[int, ...]:
     return size
 
 
-def _sized(name: str, make, doc: str):
-    """A factory that takes sizes: `zeros` and its relatives."""
+def sized(name: str, make, doc: str, *options: str):
+    """A factory that takes sizes, `zeros` and its relatives, from what makes the values: `make(shape, dtype, further options)`."""
 
     def factory(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False,
-                memory_format=None, names=None):  # fmt: skip
-        shape = _checked_size(sizes if size is None else (size,), name)
+                memory_format=None, names=None, **more):  # fmt: skip
+        shape = checked_size(sizes if size is None else (size,), name)
         kind = numpy_of(dtype, None if out is None or dtype is not None else out._array.dtype)
-        return finished(make(shape, kind), requires_grad, device, out)
+        return finished(make(shape, kind, **more), requires_grad, device, out)
 
+    *shown, _ = inspect.signature(factory).parameters.values()
+    further = [inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=None) for option in options]
+    factory.__signature__ = inspect.Signature([*shown, *further])
     factory.__name__ = factory.__qualname__ = name
     factory.__doc__ = doc + (
         "\n\nsize: integers or one sequence of them. dtype: the default dtype if None. `out` is overwritten and returned."
@@ -124,9 +130,9 @@ def _sized(name: str, make, doc: str):
     return composite()(factory)
 
 
-zeros = _sized("zeros", np.zeros, "A tensor of zeros.")
-ones = _sized("ones", np.ones, "A tensor of ones.")
-empty = _sized("empty", np.empty, "A tensor whose values are whatever lay in memory.")
+zeros = sized("zeros", np.zeros, "A tensor of zeros.")
+ones = sized("ones", np.ones, "A tensor of ones.")
+empty = sized("empty", np.empty, "A tensor whose values are whatever lay in memory.")
 
 
 def _like(name: str, make, doc: str):
@@ -134,7 +140,7 @@ def _like(name: str, make, doc: str):
 
     def factory(input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None):
         if not isinstance(input, Tensor):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+            raise no_tensor(name, "input", input, 1)
         kind = input._array.dtype if dtype is None else numpy_of(dtype)
         return beside(input, lambda array, lead: make(array, kind), requires_grad, device)
 
@@ -170,7 +176,7 @@ def full(size, fill_value, *, out=None, names=None, dtype=None, layout=None, dev
     """A tensor filled with one number, whose Python type decides the element type unless `dtype` does."""
     if isinstance(size, int):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
-    shape = _checked_size((size,), "full")
+    shape = checked_size((size,), "full")
     if isinstance(fill_value, Tensor) and dtype is None:
         kind = fill_value._array.dtype
     else:
@@ -195,7 +201,7 @@ def new_factory(name: str, make, doc: str) -> None:
     """A method `tensor.name(*size, ...)` that makes a tensor of the same element type."""
 
     def method(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-        shape = _checked_size(sizes if size is None else (size,), name)
+        shape = checked_size(sizes if size is None else (size,), name)
         kind = self._array.dtype if dtype is None else numpy_of(dtype)
         return beside(self, lambda array, lead: make((*lead, *shape), kind), requires_grad, device)
 
@@ -212,19 +218,15 @@ new_factory("new_empty", np.empty, "Whatever lay in memory, of this tensor's ele
 def new_full(self: Tensor, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None,
              pin_memory=False) -> Tensor:  # fmt: skip
     """A tensor of this tensor's element type, filled with one number."""
-    empty = self.new_empty(_checked_size((size,), "new_full"), dtype=dtype)
+    empty = self.new_empty(checked_size((size,), "new_full"), dtype=dtype)
     return full_like(empty, fill_value, device=device, requires_grad=requires_grad)
 
 
-def _strided(size, stride, kind: np.dtype, lead: tuple = ()) -> np.ndarray:
-    """Uninitialised arrays with the given strides (in elements), for each place in the dimensions `lead` one."""
+def _sizes_and_strides(size, stride) -> tuple[tuple[int, ...], tuple[int, ...]]:
     size, stride = sizes_of((size,), "empty_strided"), sizes_of((stride,), "empty_strided")
     if len(size) != len(stride):
         raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
-    need = 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) if math.prod(size) else 0
-    memory = np.empty((*lead, max(need, 1)), kind)
-    strides = [*memory.strides[:-1], *[s * kind.itemsize for s in stride]]
-    return np.lib.stride_tricks.as_strided(memory, (*lead, *size), strides)
+    return size, stride
 
 
 @composite(method=True, module=None)
@@ -232,13 +234,14 @@ def new_empty_strided(self: Tensor, size, stride, dtype=None, device=None, requi
                       pin_memory=False) -> Tensor:  # fmt: skip
     """An uninitialised tensor with the given sizes and strides (in elements)."""
     kind = self._array.dtype if dtype is None else numpy_of(dtype)
-    return beside(self, lambda array, lead: _strided(size, stride, kind, lead), requires_grad, device)
+    geometry = _sizes_and_strides(size, stride)
+    return beside(self, lambda array, lead: uninitialised(*geometry, kind, lead), requires_grad, device)
 
 
 @composite()
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """An uninitialised tensor with the given sizes and strides (in elements)."""
-    return finished(_strided(size, stride, numpy_of(dtype)), requires_grad, device)
+    return finished(uninitialised(*_sizes_and_strides(size, stride), numpy_of(dtype)), requires_grad, device)
 
 
 @composite()
@@ -426,8 +429,7 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple[Tensor, ...]:
 
     indexing: "ij" (dimensions in the order of the vectors) or "xy" (the first two exchanged). Returns expanded views.
     """
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
+    tensors = one_by_one(tensors)
     if not tensors:
         raise ValueError("meshgrid expects a non-empty TensorList")
     if indexing is None:
@@ -461,8 +463,7 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple[Tensor, ...]:
 @composite()
 def cartesian_prod(*tensors) -> Tensor:
     """All combinations of one element from each vector, [product of lengths, number of vectors]; one vector is itself."""
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
+    tensors = one_by_one(tensors)
     for tensor in tensors:
         if tensor._array.ndim != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._array.shape)}")
@@ -536,9 +537,7 @@ class complex:
 @composite()
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Complex numbers out of absolute value and angle, of one floating-point type."""
-    for name, value in (("abs", abs), ("angle", angle)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"polar(): argument '{name}' must be Tensor, not {type(value).__name__}")
+    require_tensors("polar", abs=abs, angle=angle)
     if abs._array.dtype.char not in "fd" or angle._array.dtype.char not in "fd":
         raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {abs.dtype} and {angle.dtype}")
     if abs._array.dtype != angle._array.dtype:

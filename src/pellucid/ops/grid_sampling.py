@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 import warnings
 
-import numpy as np
-
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import wrap
@@ -228,16 +226,6 @@ def _say_default() -> None:
     )  # fmt: skip
 
 
-def _base(sizes: tuple, dtype: np.dtype, align: bool) -> np.ndarray:
-    """[prod(sizes), D + 1]: the places of all elements from -1 to 1, last dimension first, and a 1."""
-    along = []
-    for size in sizes:
-        steps = np.linspace(-1, 1, size) if size > 1 else np.zeros(1)
-        along.append(steps if align else steps * ((size - 1) / size))
-    axes = np.meshgrid(*along, indexing="ij")
-    return np.stack([*axes[::-1], np.ones(sizes)], -1).reshape(-1, len(sizes) + 1).astype(dtype)
-
-
 @composite()
 def affine_grid_generator(theta, size, align_corners):
     """The grid of affine maps: see `nn.functional.affine_grid`, which checks its arguments first."""
@@ -245,7 +233,7 @@ def affine_grid_generator(theta, size, align_corners):
     if theta._array.shape[0] != size[0]:
         raise RuntimeError(f"Expected size for first two dimensions of theta to be: [{size[0]}, {len(sizes)}] but got: "
                            f"{list(theta.shape[:2])}")
-    base = wrap(_base(sizes, theta._array.dtype, bool(align_corners)))
+    base = wrap(kernel.places(sizes, theta._array.dtype, bool(align_corners)))
     return (base @ theta.transpose(1, 2)).reshape((theta.shape[0], *sizes, len(sizes)))
 
 

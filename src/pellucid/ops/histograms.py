@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from typing import NamedTuple
 
 import numpy as np
 
 from pellucid.autograd.operator import Index, Indices, composite, operator
-from pellucid.core.quiet import quiet
 from pellucid.core.tensor import Tensor
-from pellucid.ops.batches import at_each_place, for_each
+from pellucid.kernels import counting as kernel
+from pellucid.ops.batches import all_for_each, at_each_place
 from pellucid.ops.checks import c_name, scalar_name
+from pellucid.ops.counting import check_span
 
 __all__ = ["histogramdd"]
 
@@ -61,10 +61,7 @@ def _even_edges(counts, limits, points: np.ndarray) -> list[np.ndarray]:
             low, high = limits[2 * d], limits[2 * d + 1]
         else:
             low, high = (points[:, d].min(), points[:, d].max()) if len(points) else (0.0, 1.0)
-        if not (math.isfinite(low) and math.isfinite(high)):
-            raise RuntimeError(f"{NAME}: dimension {d}'s range [{low}, {high}] is not finite")
-        if low > high:
-            raise RuntimeError(f"{NAME}: min should not exceed max, but got min {low} max {high} for dimension {d}")
+        check_span(NAME, low, high, d, f"dimension {d}'s ")
         if low == high:
             low, high = low - 0.5, high + 0.5
         found.append(np.linspace(low, high, max(count, 0) + 1, dtype=points.dtype))
@@ -87,36 +84,6 @@ def _weights(weight: np.ndarray | None, input: np.ndarray) -> np.ndarray | None:
     return weight.reshape(-1)
 
 
-def _place(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The bin of each value inside the edges; the last bin includes its right edge."""
-    if (edges[1:] >= edges[:-1]).all():
-        found = np.searchsorted(edges, values, "right")
-    else:  # edges out of order mean nothing, but PyTorch answers with what bisection finds
-        found = np.array([bisect_right(edges.tolist(), v) for v in values.tolist()], np.int64)
-    return np.minimum(found - 1, len(edges) - 2)
-
-
-def _counted(points: np.ndarray, edges: list[np.ndarray], weights: np.ndarray | None) -> np.ndarray:
-    """How many points, or how much weight, fall into each box."""
-    inside = np.ones(len(points), bool)
-    for d, each in enumerate(edges):
-        inside &= (points[:, d] >= each[0]) & (points[:, d] <= each[-1])
-    shape = [len(each) - 1 for each in edges]
-    box = np.zeros(int(inside.sum()), np.int64)
-    for d, each in enumerate(edges):
-        box = box * shape[d] + _place(each, points[inside, d])
-    return np.bincount(box, None if weights is None else weights[inside], math.prod(shape)).reshape(shape)
-
-
-def _density(hist: np.ndarray, edges: list[np.ndarray]) -> np.ndarray:
-    """The histogram over its sum and the volumes of its boxes."""
-    with quiet():
-        hist = hist / hist.sum()
-        for d, each in enumerate(edges):
-            hist = hist / np.diff(each).reshape([-1] + [1] * (len(edges) - 1 - d))
-    return hist
-
-
 def _histogram(input: np.ndarray, weight, bins, span, density: bool, *edges: np.ndarray) -> tuple[np.ndarray, ...]:
     """The counts or densities, and the edges, given or in the numbers `bins`."""
     points = _points(input)
@@ -130,8 +97,8 @@ def _histogram(input: np.ndarray, weight, bins, span, density: bool, *edges: np.
     for d, each in enumerate(found):
         if len(each) < 2:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {len(each) - 1} for dimension {d}")
-    hist = _counted(points, found, _weights(weight, input))
-    return np.asarray(_density(hist, found) if density else hist, points.dtype), *found
+    hist = kernel.points_in_boxes(points, found, _weights(weight, input))
+    return np.asarray(kernel.density(hist, found) if density else hist, points.dtype), *found
 
 
 @operator(module=None, name="histogramdd", outputs=None, widen=False)
@@ -145,9 +112,7 @@ class histogramdd_kernel:
         return list(at_each_place(lead, one, input, weight, *edges))
 
     def batch(F, size_of_batch, batched, input, edges, weight, bins, span, density, lead):
-        input = for_each(F, input, "input" in batched, size_of_batch)
-        weight = None if weight is None else for_each(F, weight, "weight" in batched, size_of_batch)
-        edges = [for_each(F, e, "edges" in batched, size_of_batch) for e in edges]
+        input, edges, weight = all_for_each(F, batched, size_of_batch, input=input, edges=edges, weight=weight)
         return F.histogramdd(input, edges, weight, bins, span, density, lead + 1)
 
 

@@ -9,13 +9,7 @@ from pellucid.autograd.operator import Array, Indices, composite, operator
 from pellucid.autograd.views import check_inplace, written
 from pellucid.core.errors import type_name
 from pellucid.core.modes import GENERAL, modes
-from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.batches import for_each
-from pellucid.ops.conversion import cast, copy_, fill_
-from pellucid.ops.expansion import expand_
-from pellucid.ops.indexing import NUMBERS, BatchOfPlaces, is_plain, key_of, numbers_beside, take_basic, taken
-from pellucid.ops.scalars import number_in
-from pellucid.ops.subscripts import (
+from pellucid.core.subscripts import (
     FULL,
     MASKED,
     check_mask,
@@ -24,6 +18,12 @@ from pellucid.ops.subscripts import (
     read_index,
     split_masks,
 )
+from pellucid.core.tensor import Tensor, wrap
+from pellucid.core.values import number_in
+from pellucid.ops.batches import for_each
+from pellucid.ops.conversion import cast, copy_, fill_
+from pellucid.ops.expansion import expand_
+from pellucid.ops.indexing import NUMBERS, BatchOfPlaces, is_plain, key_of, numbers_beside, take_basic, taken
 
 __all__ = ["index_put"]
 

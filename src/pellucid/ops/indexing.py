@@ -11,11 +11,7 @@ import math
 import numpy as np
 
 from pellucid.autograd.operator import Array, Arrays, Index, Indices, operator
-from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.accumulation import add_rows, wrapped
-from pellucid.ops.batch_places import in_front, moved
-from pellucid.ops.batches import differs, for_each
-from pellucid.ops.subscripts import (
+from pellucid.core.subscripts import (
     FULL,
     MASKED,
     flat_places,
@@ -24,6 +20,10 @@ from pellucid.ops.subscripts import (
     read_index,
     split_masks,
 )
+from pellucid.core.tensor import Tensor, wrap
+from pellucid.kernels.accumulation import add_rows, wrapped
+from pellucid.ops.batch_places import in_front, moved
+from pellucid.ops.batches import differs, for_each
 
 __all__ = ["assemble", "basic_backward", "index_at"]
 

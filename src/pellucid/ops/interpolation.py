@@ -54,14 +54,11 @@ class resample:
 def _declare(name: str, node: str, mode: str, count: int) -> None:
     """One mode for one number of dimensions, under PyTorch's name for its node."""
 
-    class resizing:
+    class resizing(resample.operator.declaration):
         __doc__ = f"""The last {count} dimension{"s" * (count > 1)} resized in mode "{mode}".
 
         input: [N, C, {count} sizes], float or (nearest, or images) uint8. axes: how each dimension is resized. Returns [N, C, {count} sizes].
         """
-
-        def forward(xp, input: Array, axes: tuple): return _resized(xp, input, axes)
-        def vjp_input(F, grad, axes): return F.resample(grad, _back(axes))
 
         def samples(make):
             sizes = (2, 3, 4)[-count:]

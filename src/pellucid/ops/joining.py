@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pellucid.autograd.operator import Arrays, Promote, composite, operator
 from pellucid.core.tensor import Tensor
-from pellucid.ops.dims import one_dim
+from pellucid.ops.dims import one_by_one, one_dim
 from pellucid.ops.views import atleast_1d, atleast_2d, atleast_3d, reshape
 
 __all__ = ["block_diag", "cat", "column_stack", "dstack", "hstack", "stack", "vstack"]
@@ -117,37 +117,33 @@ def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
     return stack_(_list_of(tensors, "stack"), dim, out=out)
 
 
-@composite()
-def hstack(tensors, *, out=None) -> Tensor:
-    """Tensors side by side: along the first dimension for vectors, else along the second."""
-    tensors = atleast_1d(_several(tensors, "hstack"))
-    return cat(tensors, 0 if tensors[0]._array.ndim == 1 else 1, out=out)
-
-
-@composite(alias=["row_stack"])
-def vstack(tensors, *, out=None) -> Tensor:
-    """Tensors one below the other, vectors as rows."""
-    return cat(atleast_2d(_several(tensors, "vstack")), 0, out=out)
-
-
-@composite()
-def dstack(tensors, *, out=None) -> Tensor:
-    """Tensors one behind the other, along the third dimension."""
-    return cat(atleast_3d(_several(tensors, "dstack")), 2, out=out)
-
-
-@composite()
-def column_stack(tensors, *, out=None) -> Tensor:
-    """Tensors side by side, vectors as columns."""
-    tensors = _several(tensors, "column_stack")
-    return hstack([t if t._array.ndim > 1 else reshape(t, (t._array.size, 1)) for t in tensors], out=out)
-
-
 def _several(tensors, name: str) -> list:
     tensors = _list_of(tensors, name)
     if not tensors:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return tensors
+
+
+def _stacking(name: str, doc: str, grown, dim, **names):
+    """Declare a concatenation of what `grown` makes of the tensors, along `dim` (of tensors)."""
+
+    def function(tensors, *, out=None) -> Tensor:
+        tensors = grown(_several(tensors, name))
+        return cat(tensors, dim(tensors), out=out)
+
+    function.__name__, function.__qualname__, function.__doc__ = name, name, doc
+    return composite(**names)(function)
+
+
+def _columns(tensors) -> list[Tensor]:
+    return [t if t._array.ndim > 1 else reshape(t, (t._array.size, 1)) for t in tensors]
+
+
+hstack = _stacking("hstack", "Tensors side by side: along the first dimension for vectors, else along the second.",
+                   atleast_1d, lambda tensors: min(tensors[0]._array.ndim - 1, 1))  # fmt: skip
+vstack = _stacking("vstack", "Tensors one below the other, vectors as rows.", atleast_2d, lambda tensors: 0, alias=["row_stack"])
+dstack = _stacking("dstack", "Tensors one behind the other, along the third dimension.", atleast_3d, lambda tensors: 2)
+column_stack = _stacking("column_stack", "Tensors side by side, vectors as columns.", _columns, lambda tensors: 1)
 
 
 def _places(shapes) -> list[tuple]:
@@ -180,8 +176,7 @@ class block_diag_:
 @composite()
 def block_diag(*tensors) -> Tensor:
     """A matrix with the given ones along its diagonal and zeros elsewhere; vectors and numbers count as rows."""
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
+    tensors = one_by_one(tensors)
     for position, tensor in enumerate(tensors):
         if tensor._array.ndim > 2:
             raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has "

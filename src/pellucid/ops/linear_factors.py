@@ -10,9 +10,10 @@ import numpy as np
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.checks import every_value
+from pellucid.kernels import factors as kernel
+from pellucid.ops.checks import check_matrix, check_square, every_value
 from pellucid.ops.linear_functions import matrix_rank, pinv
-from pellucid.ops.linear_solving import adjoint_of, check_matrix, check_square
+from pellucid.ops.linear_solving import adjoint_of
 from pellucid.ops.linear_spectra import svdvals
 
 __all__ = ["lstsq", "lu", "lu_factor", "lu_solve", "lu_unpack"]
@@ -21,35 +22,12 @@ __all__ = ["lstsq", "lu", "lu_factor", "lu_solve", "lu_unpack"]
 # --- LU -------------------------------------------------------------------------------------------------------------
 
 
-def _factored(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """L and U packed in one array [*S, m, n], and the row exchanges [*S, k], counted from one as LAPACK does."""
-    from scipy.linalg.lapack import get_lapack_funcs  # slow import
-
-    (getrf,) = get_lapack_funcs(("getrf",), (A,))
-    k = min(A.shape[-2:])
-    packed, exchanges = np.array(A, order="C"), np.zeros((*A.shape[:-2], k), np.int32)
-    for index in np.ndindex(*A.shape[:-2]):
-        if k:
-            packed[index], pivots, _ = getrf(A[index])
-            exchanges[index] = pivots + 1
-    return packed, exchanges
-
-
-def _order(exchanges: np.ndarray, rows: int) -> np.ndarray:
-    """The permutation [*S, m] that row exchanges add up to: row i of the result is row order[i] of the operand."""
-    order = np.broadcast_to(np.arange(rows), (*exchanges.shape[:-1], rows)).copy()
-    for index in np.ndindex(*exchanges.shape[:-1]):
-        for i, j in enumerate(exchanges[index]):
-            order[index][[i, j - 1]] = order[index][[j - 1, i]]
-    return order
-
-
 @operator(module=None, batching="leading")
 class lu_permutation:
     """The matrix P [*S, m, m] with A = P L U, from the row exchanges [*S, k]."""
 
     def forward(xp, pivots: Index, rows: int, kind):
-        return xp.ascontiguousarray(xp.eye(rows, dtype=kind)[_order(pivots, rows)].swapaxes(-1, -2))
+        return xp.ascontiguousarray(xp.eye(rows, dtype=kind)[kernel.row_order(pivots, rows)].swapaxes(-1, -2))
 
 
 @operator(module=None, name="linalg_lu_packed", node="LinalgLuFactorExBackward0", outputs=("LU", "pivots"), constant=("pivots",),
@@ -60,7 +38,7 @@ class _lu_packed:
     Derivative for square A: P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H, from differentiating P^T A = L U.
     """
 
-    def forward(xp, A: Array): return _factored(A)
+    def forward(xp, A: Array): return kernel.lu(A)
 
     def vjp(F, grad, needs, A_dtype, LU, pivots):
         rows, columns = LU.shape[-2:]

@@ -12,11 +12,13 @@ import numpy as np
 from pellucid.autograd.operator import PUBLIC, Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.kernels import factors as kernel
 from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import for_each
-from pellucid.ops.checks import scalar_name, written_to
+from pellucid.ops.checks import check_matrix, check_square, check_two_dims, scalar_name, written_to
 from pellucid.ops.dims import one_dim
-from pellucid.ops.linear_solving import LinAlgError, adjoint_of, check_matrix, check_square, failures, inv, solve
+from pellucid.ops.families import by_tensor
+from pellucid.ops.linear_solving import LinAlgError, adjoint_of, failures, inv, solve
 from pellucid.ops.linear_spectra import eigvalsh, svdvals
 
 __all__ = ["cond", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "norm", "pinv", "tensorinv", "tensorsolve", "vander"]
@@ -53,8 +55,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     Returns A's shape without `dim`, real. Raises: RuntimeError for another order, dims that are not two, integers.
     """
     A = _norm_input("linalg.matrix_norm", A, dtype)
-    if A._array.ndim < 2:
-        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    check_two_dims("linalg.matrix_norm", "A", A._array)
     rows, columns = _two_dims("linalg.matrix_norm", A, dim)
     if ord == "fro":
         return written_to(PUBLIC["linalg"]["vector_norm"](A, 2, (rows, columns), keepdim), out)
@@ -143,16 +144,6 @@ def cond(A, p=None, *, out=None):
 # --- rank and pseudo-inverse ----------------------------------------------------------------------------------------
 
 
-def _tolerance(values: np.ndarray, shape: tuple, atol, rtol) -> np.ndarray:
-    """Below what singular values [*S, k] count as zero: max(atol, rtol * largest), [*S, 1]."""
-    if rtol is None:
-        default = np.finfo(values.dtype).eps * max(shape[-2:])
-        rtol = default if atol is None else np.where(np.asarray(atol) > 0, 0, default)
-    atol = np.asarray(0.0 if atol is None else atol)
-    largest = values.max(axis=-1, initial=0)
-    return np.maximum(atol, np.asarray(rtol) * largest)[..., None]
-
-
 @composite(module="linalg")
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """How many singular values of each matrix are larger than max(atol, rtol * the largest).
@@ -160,8 +151,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     A: [*S, m, n]. Returns [*S], int64. `rtol` is max(m, n) times the dtype's epsilon by default, or 0 if `atol` is positive;
     `tol` is an absolute tolerance. Raises: RuntimeError for other shapes and dtypes.
     """
-    if A._array.ndim < 2:
-        raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
+    check_two_dims("torch.linalg.matrix_rank", "input", A._array)
     atol = tol if tol is not None else atol
     if tol is not None:
         rtol = 0.0
@@ -183,7 +173,7 @@ class count_above:
     """How many singular values are larger than the tolerance. values: [*S, k]; atol, rtol: broadcastable to [*S]. Returns [*S]."""
 
     def forward(xp, values: Index, atol: Index | None = None, rtol: Index | None = None, shape: tuple = ()):
-        return (values > _tolerance(values, shape, atol, rtol)).sum(axis=-1, dtype=xp.int64)
+        return (values > kernel.tolerance(values, shape, atol, rtol)).sum(axis=-1, dtype=xp.int64)
 
     def batch(F, size_of_batch, batched, values, atol, rtol, shape):
         values = for_each(F, values, "values" in batched, size_of_batch)
@@ -199,19 +189,9 @@ class _pinv:
     """
 
     def forward(xp, A: Array, atol: Index | None = None, rtol: Index | None = None, hermitian: bool = False):
-        if not A.size:
-            return xp.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
         if not xp.isfinite(A).all():
             raise LinAlgError("linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.")
-        if hermitian:
-            values, u = xp.linalg.eigh(A)
-            size, vh = xp.abs(values), xp.conj(u.swapaxes(-1, -2))
-        else:
-            u, values, vh = xp.linalg.svd(A, full_matrices=False)
-            size = values
-        counts = size > _tolerance(size, A.shape, atol, rtol)
-        inverse = xp.where(counts, 1 / xp.where(counts, values, 1), 0).astype(values.dtype)
-        return xp.matmul(xp.conj(vh.swapaxes(-1, -2)) * inverse[..., None, :], xp.conj(u.swapaxes(-1, -2)))
+        return kernel.inverse_by_values(A, atol, rtol, hermitian)
 
     def vjp_A(F, grad, A, result):
         turned, back = adjoint_of(F, result), adjoint_of(F, grad)
@@ -266,8 +246,7 @@ def matrix_power(A, n, *, out=None):
 
     A: [*S, m, m]. Returns [*S, m, m]. Raises: RuntimeError for other shapes, LinAlgError for the inverse of a singular matrix.
     """
-    if A._array.ndim < 2:
-        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
+    check_two_dims("linalg.matrix_power", "A", A._array)
     if A._array.shape[-1] != A._array.shape[-2]:
         check_square("linalg.matrix_power", "A", A._array)
     if n == 0:
@@ -283,10 +262,7 @@ def matrix_power(A, n, *, out=None):
         base = base @ base
 
 
-@composite(method=True, name="matrix_power")
-def torch_matrix_power(input, n, *, out=None):
-    """`linalg.matrix_power`."""
-    return matrix_power(input, n, out=out)
+by_tensor(matrix_power)
 
 
 def _block_exponential(F, A, step):
@@ -302,11 +278,7 @@ class _matrix_exp:
     for matrix functions, 1996).
     """
 
-    def forward(xp, A: Array):
-        from scipy.linalg import expm  # slow import
-
-        return xp.asarray(expm(A) if A.size else A.copy(), A.dtype)
-
+    def forward(xp, A: Array): return kernel.exponential(A)
     def vjp_A(F, grad, A): return _block_exponential(F, F.transpose(A, -1, -2), grad)
     def jvp_A(F, tangent, A): return _block_exponential(F, A, tangent)
     def samples(make): yield (make(3, 3),), {}
@@ -319,10 +291,7 @@ def matrix_exp(A):
     return T.linalg_matrix_exp(A)
 
 
-@composite(method=True, name="matrix_exp")
-def torch_matrix_exp(input):
-    """`linalg.matrix_exp`."""
-    return matrix_exp(input)
+by_tensor(matrix_exp)
 
 
 # --- tensors as matrices --------------------------------------------------------------------------------------------

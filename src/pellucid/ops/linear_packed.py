@@ -13,19 +13,13 @@ import numpy as np
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor
+from pellucid.kernels import factors as kernel
 from pellucid.ops.batch_places import in_front
-from pellucid.ops.checks import every_value, same_dtype, scalar_name, written_to
+from pellucid.ops.checks import check_square, every_value, same_dtype, scalar_name, written_to
 from pellucid.ops.linear_factors import lu_factor_ex
-from pellucid.ops.linear_solving import LinAlgError, adjoint_of, check_square
+from pellucid.ops.linear_solving import LinAlgError, adjoint_of
 
 __all__ = ["geqrf", "lu", "ormqr"]
-
-
-def _lapack(name: str, array: np.ndarray):
-    """LAPACK's function of that name for the array's dtype."""
-    from scipy.linalg.lapack import get_lapack_funcs  # slow import
-
-    return get_lapack_funcs((name,), (array,))[0]
 
 
 def _require_lapack_type(name: str, array: np.ndarray) -> None:
@@ -40,10 +34,6 @@ def _refused(name: str):
 # --- L D L^T ---------------------------------------------------------------------------------------------------------
 
 
-def _which(A: np.ndarray, hermitian: bool) -> str:
-    return "he" if hermitian and A.dtype.kind == "c" else "sy"
-
-
 @operator(module=None, name="linalg_ldl_factor_ex", node="LinalgLdlFactorExBackward0", outputs=("LD", "pivots", "info"),
           constant=("pivots", "info"), widen=False, batching="leading")  # fmt: skip
 class _ldl_factor_ex:
@@ -51,16 +41,9 @@ class _ldl_factor_ex:
 
     def forward(xp, A: Array, hermitian: bool):
         _require_lapack_type("ldl_factor_kernel_cpu", A)
-        factor = _lapack(f"{_which(A, hermitian)}trf", A)
-        packed, pivots = xp.zeros(A.shape, A.dtype), xp.zeros(A.shape[:-1], xp.int32)
-        info = xp.zeros(A.shape[:-2], xp.int32)
-        for index in np.ndindex(*A.shape[:-2]) if A.size else ():
-            made, pivots[index], info[index] = factor(A[index], lower=True)
-            packed[index] = xp.tril(made)
-        return packed, pivots, info
+        return kernel.ldl(A, hermitian)
 
-    def vjp(F, grad, needs):
-        _refused("linalg_ldl_factor_ex")
+    def vjp(F, grad, needs): _refused("linalg_ldl_factor_ex")
 
 
 class LDLFactor(NamedTuple):
@@ -106,18 +89,8 @@ def ldl_factor(A, *, hermitian=False, out=None):
 class _ldl_solve:
     """X with A X = B from the factors of A, matrix by matrix."""
 
-    def forward(xp, LD: Array, pivots: Index, B: Array, hermitian: bool):
-        solve = _lapack(f"{_which(LD, hermitian)}trs", LD)
-        batch = xp.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
-        made = xp.array(xp.broadcast_to(B, (*batch, *B.shape[-2:])), order="C")
-        LD = xp.broadcast_to(LD, (*batch, *LD.shape[-2:]))
-        pivots = xp.broadcast_to(pivots, (*batch, pivots.shape[-1]))
-        for index in np.ndindex(*batch) if made.size else ():
-            made[index] = solve(LD[index], pivots[index], made[index], lower=True)[0]
-        return made
-
-    def vjp(F, grad, needs):
-        _refused("linalg_ldl_solve")
+    def forward(xp, LD: Array, pivots: Index, B: Array, hermitian: bool): return kernel.ldl_solved(LD, pivots, B, hermitian)
+    def vjp(F, grad, needs): _refused("linalg_ldl_solve")
 
     def batch(F, batched, LD, pivots, B, hermitian):
         rank = max(LD.ndim - ("LD" in batched), B.ndim - ("B" in batched))
@@ -166,15 +139,9 @@ class geqrf:
         if input.ndim < 2:
             raise RuntimeError(f"torch.geqrf: input must have at least 2 dimensions. Got shape {list(input.shape)}")
         _require_lapack_type("geqrf_cpu", input)
-        factor = _lapack("geqrf", input)
-        packed = xp.array(input, order="C")
-        tau = xp.zeros((*input.shape[:-2], min(input.shape[-2:])), input.dtype)
-        for index in np.ndindex(*input.shape[:-2]) if input.size else ():
-            packed[index], tau[index] = factor(input[index])[:2]
-        return packed, tau
+        return kernel.qr(input)
 
-    def vjp(F, grad, needs):
-        _refused("geqrf")
+    def vjp(F, grad, needs): _refused("geqrf")
 
 
 def _check_ormqr(a: np.ndarray, tau: np.ndarray, other: np.ndarray, left: bool) -> None:
@@ -208,17 +175,7 @@ class ormqr:
 
     def forward(xp, input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False):
         _check_ormqr(input, tau, other, left)
-        made, k = xp.array(other, order="C"), tau.shape[-1]
-        if not tau.size or not made.size:
-            return made
-        name, adjoint = ("unmqr", "C") if input.dtype.kind == "c" else ("ormqr", "T")
-        multiply = _lapack(name, input)
-        side, which = "L" if left else "R", adjoint if transpose else "N"
-        for index in np.ndindex(*input.shape[:-2]):
-            vectors = xp.asfortranarray(input[index][:, :k])
-            room = int(multiply(side, which, vectors, tau[index], made[index], -1)[1][0].real)
-            made[index] = multiply(side, which, vectors, tau[index], made[index], room)[0]
-        return made
+        return kernel.reflected(input, tau, other, left, transpose)
 
     def vjp(F, grad, needs, input, tau, other, left, transpose):
         back = F.ormqr(input, tau, grad, left, not transpose) if needs[2] else None

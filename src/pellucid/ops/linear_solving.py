@@ -12,11 +12,13 @@ import numpy as np
 from pellucid.autograd.operator import PUBLIC, Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.kernels import factors as kernel
 from pellucid.ops.batches import side_by_side
-from pellucid.ops.checks import scalar_name, written_to
+from pellucid.ops.checks import check_square, check_two_dims, scalar_name, written_to
+from pellucid.ops.families import by_tensor
 
 __all__ = [
-    "LinAlgError", "adjoint_of", "check_square", "cholesky", "det", "inv", "logdet", "slogdet", "solve", "solve_triangular",
+    "LinAlgError", "adjoint_of", "cholesky", "det", "inv", "logdet", "slogdet", "solve", "solve_triangular",
     "written_to",
 ]  # fmt: skip
 
@@ -36,32 +38,12 @@ def adjoint_of(F, matrix):
     return F.conj(F.transpose(matrix, -1, -2))
 
 
-def check_matrix(function: str, name: str, array: np.ndarray) -> None:
-    """RuntimeError unless the array holds floating-point or complex matrices."""
-    if array.ndim < 2:
-        raise RuntimeError(f"{function}: The input tensor {name} must have at least 2 dimensions. Got shape {list(array.shape)}")
-    if array.dtype.kind not in "fc":
-        raise RuntimeError(f"{function}: Expected a floating point or complex tensor as input. Got {scalar_name(array)}")
-
-
-def check_square(function: str, name: str, array: np.ndarray) -> None:
-    """RuntimeError unless the array holds square floating-point or complex matrices."""
-    if array.ndim >= 2 and array.shape[-1] != array.shape[-2]:
-        raise RuntimeError(f"{function}: {name} must be batches of square matrices, but they are {array.shape[-2]} by "
-                           f"{array.shape[-1]} matrices")
-    check_matrix(function, name, array)
-
-
 # --- inverse and equations ------------------------------------------------------------------------------------------
 
 
-def _first_singular(array: np.ndarray) -> str:
-    """Which matrix of a batch is singular, for an error's text."""
-    if array.ndim == 2:
-        return ""
-    flat = array.reshape(-1, *array.shape[-2:])
-    ranks = np.linalg.matrix_rank(flat)
-    return f"(Batch element {int(np.argmax(ranks < array.shape[-1]))}): "
+def _of_batch(A: np.ndarray, find) -> str:
+    """Which matrix of a batch an error is about."""
+    return "" if A.ndim == 2 else f"(Batch element {find(A.reshape(-1, *A.shape[-2:]))}): "
 
 
 @operator(module=None, name="linalg_inv", node="LinalgInvExBackward0", batching="leading")
@@ -72,8 +54,9 @@ class _inv:
         try:
             return xp.linalg.inv(A)
         except np.linalg.LinAlgError:
-            raise LinAlgError(f"linalg.inv: {_first_singular(A)}The diagonal element 1 is zero, the inversion could not be completed "
-                              "because the input matrix is singular.") from None  # fmt: skip
+            which = _of_batch(A, kernel.first_singular)
+            raise LinAlgError(f"linalg.inv: {which}The diagonal element 1 is zero, the inversion could not be completed because the "
+                              "input matrix is singular.") from None  # fmt: skip
 
     def vjp_A(F, grad, result):
         turned = F.transpose(result, -1, -2)
@@ -97,10 +80,7 @@ def inv(A, *, out=None):
     return written_to(T.linalg_inv(A), out)
 
 
-@composite(method=True)
-def inverse(input, *, out=None):
-    """`linalg.inv`."""
-    return inv(input, out=out)
+by_tensor(inv, "inverse")
 
 
 @operator(module=None, batching="leading")
@@ -210,9 +190,8 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     A: [*S, n, n]; B: [*S, n, k], of one dtype. Returns the shape of B.
     Raises: RuntimeError for shapes and dtypes that do not fit.
     """
-    for name, t in (("A", A), ("B", B)):
-        if t._array.ndim < 2:
-            raise RuntimeError(f"linalg.solve_triangular: The input tensor {name} must have at least 2 dimensions.")
+    check_two_dims("linalg.solve_triangular", "A", A._array)
+    check_two_dims("linalg.solve_triangular", "B", B._array)
     _check_solve("linalg.solve_triangular", A._array, B._array, left, False)
     whole = _triangle(A, upper, unitriangular)
     made = T.linalg_solve(whole, B) if left else T.linalg_solve(whole.mT, B.mT).mT
@@ -237,24 +216,14 @@ class _det:
 
 @operator(module=None, batching="leading")
 class cofactors:
-    """The matrix of cofactors, det(A) A^-T where that exists, from the singular values A = U S V: det(UV) U S' V, S' holding
-    the products of the other singular values. Derivative: d (<R^T, grad> R^T - R^T grad^T R^T), with d = det(A), R = A^-1.
+    """The matrix of cofactors, det(A) A^-T where that exists.
+
+    Derivative: d (<R^T, grad> R^T - R^T grad^T R^T), with d = det(A), R = A^-1.
     """
 
-    def forward(xp, input: Array):
-        n = input.shape[-1]
-        if not n or not input.size:
-            return xp.zeros_like(input)
-        u, s, v = xp.linalg.svd(input)
-        others = xp.stack([xp.prod(xp.delete(s, k, axis=-1), axis=-1) for k in range(n)], axis=-1).astype(input.dtype)
-        made = xp.matmul(u * others[..., None, :], v)
-        return xp.conj((xp.linalg.det(u) * xp.linalg.det(v)).conj()[..., None, None] * made) if input.dtype.kind == "c" else (
-            (xp.linalg.det(u) * xp.linalg.det(v))[..., None, None] * made)  # fmt: skip
-
+    def forward(xp, input: Array): return kernel.cofactors(input)
     def vjp_input(F, grad, input): return _cofactor_map(F, grad, input)
-
-    def jvp_input(F, tangent, input):
-        return _cofactor_map(F, tangent, input)  # it is its own transpose
+    def jvp_input(F, tangent, input): return _cofactor_map(F, tangent, input)  # it is its own transpose
 
 
 def _cofactor_map(F, matrix, input):
@@ -274,10 +243,7 @@ def det(A, *, out=None):
     return written_to(T.linalg_det(A), out)
 
 
-@composite(method=True, name="det")
-def torch_det(input):
-    """`linalg.det`."""
-    return det(input)
+by_tensor(det)
 
 
 @operator(module=None, name="linalg_slogdet", node="LinalgSlogdetBackward0", outputs=("sign", "logabsdet"), holomorphic=False,
@@ -323,10 +289,7 @@ def slogdet(A, *, out=None):
     return T.linalg_slogdet(A)
 
 
-@composite(method=True, name="slogdet")
-def torch_slogdet(input):
-    """`linalg.slogdet`."""
-    return slogdet(input)
+by_tensor(slogdet)
 
 
 @composite(method=True)
@@ -352,13 +315,10 @@ class _cholesky:
 
     def forward(xp, A: Array, upper: bool):
         try:
-            lower = xp.conj(xp.triu(A, 1).swapaxes(-1, -2)) if upper else xp.tril(A, -1)
-            diagonal = xp.zeros_like(A)
-            index = xp.arange(A.shape[-1])
-            diagonal[..., index, index] = A[..., index, index].real
-            return xp.linalg.cholesky(lower + xp.conj(lower.swapaxes(-1, -2)) + diagonal)
+            return kernel.cholesky(A, upper)
         except np.linalg.LinAlgError:
-            raise LinAlgError(f"linalg.cholesky: {_not_positive(A)}The factorization could not be completed because the input is not "
+            which = _of_batch(A, kernel.first_not_positive)
+            raise LinAlgError(f"linalg.cholesky: {which}The factorization could not be completed because the input is not "
                               "positive-definite (a leading minor is not positive-definite).") from None  # fmt: skip
 
     def vjp_A(F, grad, result):
@@ -371,13 +331,6 @@ class _cholesky:
     def jvp_A(F, tangent, result):
         inner = adjoint_of(F, F.linalg_solve(result, adjoint_of(F, F.linalg_solve(result, tangent))))
         return result @ ((F.tril(inner, 0) + F.tril(adjoint_of(F, inner), -1)) * 0.5)  # both triangles count alike
-
-
-def _not_positive(A: np.ndarray) -> str:
-    if A.ndim == 2:
-        return ""
-    smallest = np.linalg.eigvalsh(A.reshape(-1, *A.shape[-2:])).min(axis=-1)
-    return f"(Batch element {int(np.argmax(smallest <= 0))}): "
 
 
 @composite(module="linalg")

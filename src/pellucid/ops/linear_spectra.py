@@ -12,8 +12,8 @@ import numpy as np
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import wrap
-from pellucid.ops.checks import written_to
-from pellucid.ops.linear_solving import LinAlgError, adjoint_of, check_matrix, check_square, is_complex
+from pellucid.ops.checks import check_matrix, check_square, written_to
+from pellucid.ops.linear_solving import LinAlgError, adjoint_of, is_complex
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
 

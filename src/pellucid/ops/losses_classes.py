@@ -6,11 +6,13 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.loss_shapes import warn_of_crossing
+from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.kernels import softmax as kernels
 from pellucid.ops.batch_places import in_front, rest_summed
 from pellucid.ops.batches import for_each
 from pellucid.ops.checks import check_reduction, every_value, require_kind, scalar_name
-from pellucid.ops.loss_shapes import warn_of_crossing
 from pellucid.ops.losses import legacy_reduction, reduce_loss
 from pellucid.ops.products import linear
 from pellucid.ops.softmax import log_softmax
@@ -162,6 +164,104 @@ class nll_loss_backward:
         yield (make(), make.integers(4, high=3), make(3, low=0.5), (4, 3), "mean", -100), {}
 
 
+# --- cross-entropy of class numbers, in one operator -------------------------------------------------------------------
+
+
+def _counted(target, weight, dtype, ignore_index: int):
+    """Of each row of a matrix of scores its class (0 where it is ignored) and its weight, or None where all count as one."""
+    ignored = target == ignore_index
+    if not ignored.any():
+        return target, None if weight is None else weight[target]
+    classes = np.where(ignored, 0, target)
+    weights = 1 if weight is None else weight[classes]
+    return classes, np.where(ignored, 0, weights).astype(dtype, copy=False)
+
+
+def _divisor(shares, target, dtype):
+    """What the mean divides by: the sum of the weights."""
+    return dtype.type(target.size) if shares is None else np.add.reduce(shares)
+
+
+@operator(module=None, name="cross_entropy", node="NllLossBackward0", fused=True, outputs=("loss", "statistics"),
+          constant=("statistics",), batching="loop")  # fmt: skip
+class _cross_entropy:
+    """Cross-entropy of the softmax of each row with its class, without the softmax: the row's largest score and the sum of
+    exponentials are kept instead.
+
+    input: [N, C]; target: [N], int64 or uint8; weight: [C] or None. Returns the loss and the statistics [2, N].
+    """
+
+    def forward(xp, input: Array, target: Index, weight: Index | None = None, reduction: str = "mean", ignore_index: int = -100,
+                label_smoothing: float = 0.0):  # fmt: skip
+        _check_nll(input, target, weight)
+        target = target.astype(xp.int64, copy=False)
+        classes, shares = _counted(target, weight, input.dtype, ignore_index)
+        _in_range(target, classes, input.shape[1])
+        known = kernels.statistics(input)
+        loss = kernels.cross_entropy_losses(input, known, classes, shares, label_smoothing, weight)
+        if reduction == "none":
+            return loss, known
+        total = xp.add.reduce(loss)
+        return total / _divisor(shares, target, input.dtype) if reduction == "mean" else total, known
+
+    def vjp_input(F, grad, input, statistics, target, weight, reduction, ignore_index, label_smoothing):
+        return F.cross_entropy_backward(grad, input, target, weight, statistics, reduction, ignore_index, label_smoothing)
+
+    def samples(make):
+        for reduction in ("none", "mean", "sum"):
+            yield (make(4, 3), make.integers(4, high=3), None, reduction, 1, 0.0), {}
+            yield (make(4, 3), make.integers(4, high=3), make(3, low=0.5), reduction, -100, 0.2), {}
+        yield (make(4, 3), make.integers(4, high=3), None, "mean", 0, 0.2), {}
+
+
+@operator(module=None, batching="loop")
+class cross_entropy_backward:
+    """The gradient of the scores, given that of the loss: share (softmax - onehot) of each row; see the kernel.
+
+    statistics: those of the scores, to save the time of finding them again.
+    """
+
+    def forward(xp, input: Array, scores: Array, target: Index, weight: Index | None = None,
+                statistics: Index | None = None, reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0):  # fmt: skip
+        target = target.astype(xp.int64, copy=False)
+        classes, shares = _counted(target, weight, scores.dtype, ignore_index)
+        grad = input / _divisor(shares, target, scores.dtype) if reduction == "mean" else input
+        grad = xp.ascontiguousarray(xp.broadcast_to(grad, target.shape))
+        known = kernels.statistics(scores) if statistics is None else statistics
+        return kernels.cross_entropy_gradient(scores, known, classes, grad, shares, label_smoothing, weight)
+
+    def vjp_input(F, grad, input, scores, target, weight, statistics, reduction, ignore_index, label_smoothing):
+        one = F.zeros_as(input) + 1
+        slopes = F.cross_entropy_backward(one, scores, target, weight, statistics, reduction, ignore_index, label_smoothing)
+        return F.sum_dim(grad * slopes, (1,) if reduction == "none" else (0, 1), False)
+
+    def vjp_scores(F, grad, input, scores, target, weight, reduction, ignore_index, label_smoothing):
+        factors = F.cross_entropy_factors(scores, target, weight, reduction, ignore_index, label_smoothing)
+        return F.softmax_backward(grad * (factors * F.reshape(input, (-1, 1))), F.softmax(scores, 1), 1)
+
+    def samples(make):
+        for reduction, smoothing in (("mean", 0.0), ("none", 0.2)):
+            grad = make(*((4,) if reduction == "none" else ()))
+            yield (grad, make(4, 3), make.integers(4, high=3), make(3, low=0.5), None, reduction, 1, smoothing), {}
+
+
+@operator(module=None, batching="loop")
+class cross_entropy_factors:
+    """What the softmax of each row of scores is multiplied by in the gradient of `cross_entropy`. Returns [N, 1]."""
+
+    def forward(xp, scores: Index, target: Index, weight: Index | None = None, reduction: str = "mean",
+                ignore_index: int = -100, label_smoothing: float = 0.0):  # fmt: skip
+        _, shares = _counted(target.astype(xp.int64, copy=False), weight, scores.dtype, ignore_index)
+        one = xp.ones(target.shape, scores.dtype)
+        if reduction == "mean":
+            one /= _divisor(shares, target, scores.dtype)
+        hard, _, smooth = kernels.factors(one, shares, label_smoothing, weight, scores.shape[1])
+        return (hard + smooth)[:, None]
+
+
+# --- public forms -------------------------------------------------------------------------------------------------------
+
+
 def _check_batch(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     a, b = input._array, target._array
     if weight is not None and weight.dtype is not input.dtype and a.dtype.kind in "fV":
@@ -213,6 +313,8 @@ def cross_entropy(
     if input._array.shape == target._array.shape and input._array.ndim:
         return _cross_entropy_probabilities(input, target, weight, ignore_index, reduction, label_smoothing)
     _check_batch(input, target, weight)
+    if input._array.dtype in (np.float32, np.float64) and input._array.ndim == 2 and input._array.size and not modes.transforms:
+        return T.cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)[0]
     scores = log_softmax(input, axis)
     if not label_smoothing:
         return T.nll_loss(scores, target, weight, reduction, ignore_index)

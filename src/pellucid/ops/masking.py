@@ -13,9 +13,12 @@ from pellucid.autograd.views import check_inplace, written
 from pellucid.core.dtype import dtype_of
 from pellucid.core.modes import GENERAL, modes
 from pellucid.core.tensor import Tensor
-from pellucid.ops.batches import for_each, refuse_dynamic, side_by_side
+from pellucid.core.values import number_in
+from pellucid.kernels import places
+from pellucid.ops.batch_places import in_front
+from pellucid.ops.batches import all_for_each, for_each, refuse_dynamic, side_by_side
 from pellucid.ops.conversion import cast
-from pellucid.ops.scalars import number_in
+from pellucid.ops.families import in_place
 
 __all__ = ["masked_fill", "masked_scatter", "masked_select"]
 
@@ -142,8 +145,7 @@ class masked_select_backward:
 
     def batch(F, size_of_batch, batched, input, mask, input_shape):
         rank = max(len(input_shape), len(mask.shape) - ("mask" in batched))
-        if "mask" in batched:
-            mask = F.view(mask, (size_of_batch, *(1,) * (rank + 1 - len(mask.shape)), *mask.shape[1:]))
+        mask = in_front(F, mask, rank) if "mask" in batched else mask
         whole = (size_of_batch, *(1,) * (rank - len(input_shape)), *input_shape)
         flat = F.reshape(for_each(F, input, "input" in batched, size_of_batch), (-1,))
         return F.reshape(F.masked_select_backward(flat, mask, whole), (size_of_batch, *input_shape))
@@ -153,23 +155,11 @@ class masked_select_backward:
 # Elements are taken from `source` one after another; for each place in the first `lead` dimensions from the start.
 
 
-def _places(xp, mask: np.ndarray, shape: tuple, lead: int):
-    """A mask, broadcast to a shape, in rows [places, elements], and how many elements before each are true."""
-    chosen = xp.broadcast_to(mask, shape).reshape(math.prod(shape[:lead]), math.prod(shape[lead:]))
-    return chosen, xp.maximum(chosen.cumsum(axis=1) - 1, 0)
-
-
-def _placed(xp, whole: np.ndarray, mask: np.ndarray, source: np.ndarray, lead: int) -> np.ndarray:
-    """`whole` with the first elements of `source` where a mask is true."""
-    chosen, order = _places(xp, mask, whole.shape, lead)
-    values = source.reshape(len(chosen), math.prod(source.shape[lead:]))
-    count = int(chosen.sum(axis=1).max(initial=0))
-    if values.shape[1] < count:
-        raise RuntimeError(f"Number of elements of source < number of ones in mask: got {values.shape[1]} and {count}")
-    if not count:
-        return whole.copy()
-    found = xp.take_along_axis(values, order, 1)
-    return xp.where(chosen, found, whole.reshape(chosen.shape)).reshape(whole.shape)
+def _placed(whole: np.ndarray, mask: np.ndarray, source: np.ndarray, lead: int) -> np.ndarray:
+    have, need = math.prod(source.shape[lead:]), places.most_chosen(mask, whole.shape, lead)
+    if have < need:
+        raise RuntimeError(f"Number of elements of source < number of ones in mask: got {have} and {need}")
+    return places.put_masked(whole, mask, source, lead)
 
 
 @operator(broadcast=False, holomorphic=False, widen=False, linear=True, module=None, name="masked_scatter")
@@ -182,13 +172,13 @@ class masked_scatter_:
             raise RuntimeError(
                 f"masked_scatter: expected self and source to have same dtypes but got {dtype_of(input.dtype)} and {dtype_of(source.dtype)}"
             )
-        return _placed(xp, input, mask, source, lead)
+        return _placed(input, mask, source, lead)
 
     def vjp_input(F, grad, mask): return F.masked_fill(grad, mask, 0)
     def vjp_source(F, grad, mask, source_shape, lead): return F.masked_scatter_backward(grad, mask, source_shape, lead)
 
     def batch(F, size_of_batch, batched, input, mask, source, lead):
-        input, source = (for_each(F, t, n in batched, size_of_batch) for n, t in (("input", input), ("source", source)))
+        input, source = all_for_each(F, batched, size_of_batch, input=input, source=source)
         input, mask = side_by_side(F, batched | {"input"}, input=input, mask=mask)
         return F.masked_scatter(input, mask, source, lead + 1)
 
@@ -202,11 +192,7 @@ class masked_scatter_backward:
     """The elements of the operand where a mask is true, followed by zeros, in `source_shape`."""
 
     def forward(xp, input: Array, mask: Index, source_shape: tuple, lead: int = 0):
-        chosen, order = _places(xp, mask, input.shape, lead)
-        whole = xp.zeros((len(chosen), math.prod(source_shape[lead:])), input.dtype)
-        rows, columns = xp.nonzero(chosen)
-        whole[rows, order[rows, columns]] = input.reshape(chosen.shape)[rows, columns]
-        return whole.reshape(source_shape)
+        return places.masked_out(input, mask, source_shape, lead)
 
     def vjp_input(F, grad, mask, input_shape, lead): return F.masked_place(grad, mask, input_shape, lead)
 
@@ -223,14 +209,13 @@ class masked_place:
     """Zeros of `shape` with the first elements of the operand where a mask is true."""
 
     def forward(xp, source: Array, mask: Index, shape: tuple, lead: int = 0):
-        return _placed(xp, xp.zeros(shape, source.dtype), mask, source, lead)
+        return _placed(xp.zeros(shape, source.dtype), mask, source, lead)
 
     def vjp_source(F, grad, mask, source_shape, lead): return F.masked_scatter_backward(grad, mask, source_shape, lead)
 
     def batch(F, size_of_batch, batched, source, mask, shape, lead):
         source = for_each(F, source, "source" in batched, size_of_batch)
-        if "mask" in batched:
-            mask = F.view(mask, (size_of_batch, *(1,) * (len(shape) + 1 - len(mask.shape)), *mask.shape[1:]))
+        mask = in_front(F, mask, len(shape)) if "mask" in batched else mask
         return F.masked_place(source, mask, (size_of_batch, *shape), lead + 1)
 
     def samples(make): yield (make(13), make.mask(3, 4), (3, 4)), {}
@@ -246,9 +231,4 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return masked_scatter_(input.expand(shape) if input._array.shape != shape else input, mask, source)
 
 
-def masked_scatter_inplace(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Write the elements of `source`, one after another, where the mask is true."""
-    return inplace(masked_scatter_.operator, self, (mask, source, 0))
-
-
-Tensor.masked_scatter_ = masked_scatter_inplace
+Tensor.masked_scatter_ = in_place("masked_scatter_", lambda self, mask, source: (masked_scatter_, mask, source, 0))

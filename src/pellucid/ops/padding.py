@@ -1,7 +1,4 @@
-"""Padding of the last dimensions: with a constant, with the mirror image, with the edge, with the other end.
-
-A padding lists (before, after) of the last dimension, then of the one before it, and so on; negative numbers cut off.
-"""
+"""Padding of the last dimensions: with a constant, with the mirror image, with the edge, with the other end; how: kernels/padding.py."""
 
 from __future__ import annotations
 
@@ -9,16 +6,13 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
-from pellucid.ops.scalars import number_in
+from pellucid.core.values import number_in
+from pellucid.kernels import padding as kernel
+from pellucid.kernels.padding import pairs
 
 __all__ = ["constant_pad_nd", "pad"]
 
 TITLES = {"reflect": "Reflection", "replicate": "Replication", "circular": "Circular"}
-
-
-def _pairs(ndim: int, padding) -> list[tuple[int, int, int]]:
-    """(dimension, before, after) of the dimensions that a padding names, the last one first."""
-    return [(ndim - 1 - i, padding[2 * i], padding[2 * i + 1]) for i in range(len(padding) // 2)]
 
 
 def _integers(padding) -> tuple[int, ...]:
@@ -32,7 +26,7 @@ def _integers(padding) -> tuple[int, ...]:
 
 def _padded_shape(shape: tuple, padding) -> list[int]:
     made = list(shape)
-    for dim, before, after in _pairs(len(shape), padding):
+    for dim, before, after in pairs(len(shape), padding):
         made[dim] += before + after
         if made[dim] < 0:
             raise RuntimeError(f"The input size {shape[dim]}, plus negative padding {before} and {after} resulted in a negative "
@@ -64,13 +58,7 @@ class constant_pad_nd:
         return pad, value
 
     def forward(xp, input: Array, pad: tuple, value=0):
-        made = xp.full(_padded_shape(input.shape, pad), number_in(value, input.dtype), input.dtype)
-        source, target = [slice(None)] * input.ndim, [slice(None)] * input.ndim
-        for dim, before, after in _pairs(input.ndim, pad):
-            source[dim] = slice(max(-before, 0), max(input.shape[dim] - max(-after, 0), 0))
-            target[dim] = slice(max(before, 0), max(made.shape[dim] - max(after, 0), 0))
-        made[tuple(target)] = input[tuple(source)]
-        return made
+        return kernel.surrounded(input, pad, _padded_shape(input.shape, pad), number_in(value, input.dtype))
 
     def vjp_input(F, grad, pad): return F.constant_pad_nd(grad, tuple([-p for p in pad]), 0)
     def jvp_input(F, tangent, pad): return F.constant_pad_nd(tangent, pad, 0)
@@ -85,45 +73,11 @@ class constant_pad_nd:
 # --- with the input's own elements -----------------------------------------------------------------------------------
 
 
-def _source(mode: str, size: int, before: int, after: int) -> np.ndarray:
-    """For each place along a padded dimension, the place in the input that it repeats."""
-    place = np.arange(-before, size + after)
-    if mode == "replicate":
-        return place.clip(0, size - 1)
-    if mode == "circular":
-        kept = max(size + min(before, 0) + min(after, 0), 1)  # what is cut off does not come back at the other end
-        return max(-before, 0) + (place + min(before, 0)) % kept
-    return (size - 1) - np.abs((size - 1) - np.abs(place))
-
-
-def _gathered(xp, input, padding, mode: str):
-    made = input
-    for dim, before, after in _pairs(input.ndim, padding):
-        if before or after:
-            made = xp.take(made, _source(mode, input.shape[dim], before, after), axis=dim)
-    return made if made is not input else input.copy()
-
-
-def _folded(xp, grad, dim: int, size: int, before: int, after: int, mode: str):
-    """The gradient of one padded dimension: each place adds to the one that it repeats."""
-    source = _source(mode, size, before, after)
-    shape = list(grad.shape)
-    shape[dim] = size
-    made = xp.zeros(shape, grad.dtype)
-    inner, outer = xp.moveaxis(made, dim, 0), xp.moveaxis(grad, dim, 0)
-    first = min(max(before, 0), len(source))
-    last = max(min(before + size, len(source)), first)
-    inner[first - before : last - before] = outer[first:last]  # the input itself, once
-    for place in (*range(first), *range(last, len(source))):
-        inner[source[place]] += outer[place]
-    return made
-
-
 @operator(module=None, exact=True, linear=True, batching="leading")
 class repeated_padding:
     """The input with its own elements put around it; `mode` says which ones. The raw form, for formulas."""
 
-    def forward(xp, input: Array, padding: tuple, mode: str): return _gathered(xp, input, padding, mode)
+    def forward(xp, input: Array, padding: tuple, mode: str): return kernel.repeated(input, padding, mode)
 
     def vjp_input(F, grad, input_shape, padding, mode):
         return F.repeated_padding_backward(grad, input_shape, padding, mode)
@@ -134,11 +88,7 @@ class repeated_padding_backward:
     """The transpose of padding with the input's own elements: what was repeated is added up. Returns [*input_shape]."""
 
     def forward(xp, input: Array, input_shape: tuple, padding: tuple, mode: str):
-        made = input
-        for dim, before, after in _pairs(input.ndim, padding):
-            if before or after:
-                made = _folded(xp, made, dim, input_shape[dim], before, after, mode)
-        return made if made is not input else input.copy()
+        return kernel.folded(input, input_shape, padding, mode)
 
     def vjp_input(F, grad, padding, mode): return F.repeated_padding(grad, padding, mode)
 
@@ -157,7 +107,7 @@ def _declare(mode: str, count: int) -> None:
         input: [*, {count} sizes], any dtype. padding: (before, after) of the last dimension, then of the one before.
         """
 
-        def forward(xp, input: Array, padding: tuple): return _gathered(xp, input, padding, mode)
+        def forward(xp, input: Array, padding: tuple): return kernel.repeated(input, padding, mode)
 
         def vjp_input(F, grad, input_shape, padding):
             return F.repeated_padding_backward(grad, input_shape, padding, mode)
@@ -189,7 +139,7 @@ def _check_sizes(array: np.ndarray, count: int) -> None:
 
 def _check_padding(array: np.ndarray, padding: tuple, mode: str) -> None:
     """Refuse what a mode cannot repeat."""
-    for number, (dim, before, after) in enumerate(_pairs(array.ndim, padding)):
+    for number, (dim, before, after) in enumerate(pairs(array.ndim, padding)):
         size = array.shape[dim]
         if mode == "reflect" and (before >= size or after >= size):
             raise RuntimeError(f"Argument #{4 + 2 * number}: Padding size should be less than the corresponding input dimension, "

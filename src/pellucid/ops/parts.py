@@ -10,11 +10,11 @@ import math
 import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.subscripts import FULL, to_end
 from pellucid.core.tensor import Tensor, dim_error, storage_of
+from pellucid.kernels import strides as kernel
 from pellucid.ops.batch_places import copied_beside
-from pellucid.ops.dims import one_dim
-from pellucid.ops.geometry import sizes_of, strides_of
-from pellucid.ops.subscripts import FULL, to_end
+from pellucid.ops.dims import one_dim, sizes_of
 from pellucid.ops.views import own_geometry
 
 __all__ = ["as_strided", "diagonal", "narrow", "select", "unfold"]
@@ -105,14 +105,6 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 # --- diagonals -------------------------------------------------------------------------------------------------------
 
 
-def diagonal_view(array: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
-    """A diagonal as a writable view."""
-    part = array.diagonal(offset, dim1, dim2)
-    if array.flags.writeable:
-        part.flags.writeable = True  # NumPy marks diagonals read-only
-    return part
-
-
 def canonical_diagonal(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
     """The two dimensions of a diagonal; RuntimeError if they are the same."""
     first, second = one_dim(dim1, ndim), one_dim(dim2, ndim)
@@ -132,7 +124,7 @@ class diagonal:
         return offset, *canonical_diagonal(input.ndim, dim1, dim2)
 
     def forward(xp, input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1):
-        return diagonal_view(input, offset, dim1, dim2)
+        return kernel.diagonal(input, offset, dim1, dim2)
 
     def vjp_input(F, grad, input_shape, offset, dim1, dim2):
         return F.diagonal_backward(grad, input_shape, offset, dim1, dim2)
@@ -148,7 +140,7 @@ class diagonal_backward:
 
     def forward(xp, input: Array, input_shape: tuple, offset: int, dim1: int, dim2: int):
         whole = xp.zeros(input_shape, input.dtype)
-        diagonal_view(whole, offset, dim1, dim2)[...] = input
+        kernel.diagonal(whole, offset, dim1, dim2)[...] = input
         return whole
 
     def vjp_input(F, grad, offset, dim1, dim2): return F.diagonal(grad, offset, dim1, dim2)
@@ -178,12 +170,7 @@ class unfold:
         return dimension, size, step
 
     def forward(xp, input: Array, dimension: int, size: int, step: int):
-        if not input.ndim:
-            return xp.lib.stride_tricks.as_strided(input, (size,), (input.itemsize,))
-        count = (input.shape[dimension] - size) // step + 1
-        shape, strides = list(input.shape), list(input.strides)
-        shape[dimension], strides[dimension] = count, strides[dimension] * step
-        return xp.lib.stride_tricks.as_strided(input, (*shape, size), (*strides, input.strides[dimension]))
+        return kernel.windows(input, dimension, size, step)
 
     def vjp_input(F, grad, input_shape, dimension, size, step):
         return F.unfold_backward(grad, input_shape, dimension, size, step)
@@ -198,13 +185,7 @@ class unfold_backward:
     """Zeros of `input_shape` to which the windows are added in their places."""
 
     def forward(xp, input: Array, input_shape: tuple, dimension: int, size: int, step: int):
-        whole = xp.zeros(input_shape, input.dtype)
-        if not input_shape:
-            return whole + input.sum(dtype=input.dtype)
-        reach = (input.shape[dimension] - 1) * step + 1
-        for k in range(size):
-            whole[(*(FULL,) * dimension, slice(k, k + reach, step))] += input[..., k]
-        return whole
+        return kernel.added_windows(input, input_shape, dimension, step)
 
     def vjp_input(F, grad, dimension, size, step): return F.unfold(grad, dimension, size, step)
     def samples(make): yield (make(2, 3, 3), (2, 5), 1, 3, 1), {}
@@ -239,17 +220,8 @@ class as_strided_:
         return F.restride(grad, (size, stride, start), (input_shape, layout, 0))
 
     def batch(F, size_of_batch, input, size, stride, start, layout):
-        step = strides_of(input._array)[0]
+        step = kernel.strides_of(input._array)[0]
         return F.as_strided(input, (size_of_batch, *size), (step, *stride), start, (step, *layout))
-
-
-def _positions(geometry) -> np.ndarray:
-    """The place in memory of each element of a geometry (sizes, strides, start)."""
-    size, stride, start = geometry
-    places = np.full(size, start, np.int64)
-    for d, (n, s) in enumerate(zip(size, stride, strict=True)):
-        places += (np.arange(n) * s).reshape((-1,) + (1,) * (len(size) - d - 1))
-    return places
 
 
 @operator(module=None, linear=True)
@@ -261,18 +233,12 @@ class restride:
     """
 
     def forward(xp, input: Array, source: tuple, target: tuple, by_source: bool = False):
-        there, here = _positions(source), _positions(target)
-        low = min(there.min(initial=0), here.min(initial=0))
-        there, here = there - low, here - low
-        memory = xp.zeros(max(there.max(initial=0), here.max(initial=0)) + 1, input.dtype)
-        np.add.at(memory, there.reshape(-1), input.reshape(-1))
-        count = np.bincount((there if by_source else here).reshape(-1), minlength=memory.size)
-        return (memory / xp.maximum(count, 1)).astype(input.dtype)[here]
+        return kernel.laid_out(input, source, target, by_source)
 
     def vjp_input(F, grad, source, target, by_source): return F.restride(grad, target, source, not by_source)
 
     def batch(F, size_of_batch, input, source, target, by_source):
-        places = np.concatenate([_positions(source).reshape(-1), _positions(target).reshape(-1), [0]])
+        places = np.concatenate([kernel.places(source).reshape(-1), kernel.places(target).reshape(-1), [0]])
         step = int(np.ptp(places)) + 1  # examples stay apart
         source, target = (((size_of_batch, *size), (step, *stride), start) for size, stride, start in (source, target))
         return F.restride(input, source, target, by_source)
@@ -294,7 +260,7 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
     if any(s < 0 for s in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     start = 0 if storage_offset is None else storage_offset - input.storage_offset()
-    return as_strided_(input, size, stride, start, strides_of(input._array))
+    return as_strided_(input, size, stride, start, kernel.strides_of(input._array))
 
 
 own_geometry(as_strided_=as_strided)

@@ -7,6 +7,7 @@ import numpy as np
 from pellucid.autograd.operator import Index, composite, operator
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.batches import refuse_dynamic
+from pellucid.ops.checks import require_tensors
 
 __all__ = ["argwhere", "nonzero", "nonzero_static", "unravel_index"]
 
@@ -36,8 +37,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 @composite()
 def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     """Coordinates, one tensor for each dimension of `shape`, of indices counted through it as one row."""
-    if not isinstance(indices, Tensor):
-        raise TypeError(f"unravel_index(): argument 'indices' must be Tensor, not {type(indices).__name__}")
+    require_tensors("unravel_index", indices=indices)
     if indices._array.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     shape = (shape,) if isinstance(shape, int) else tuple(shape)

@@ -12,6 +12,8 @@ import numpy as np
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.kernels import pooling as kernel
+from pellucid.kernels import products
 from pellucid.ops.checks import every_value, require_kind, scalar_name
 from pellucid.ops.pooling import check_image, window
 from pellucid.ops.randoms import rand
@@ -52,6 +54,13 @@ def _edges(whole: int, parts: int) -> tuple[np.ndarray, np.ndarray]:
     return i * whole // parts, -(-(i + 1) * whole // parts)
 
 
+def _even(shape: tuple, size: tuple) -> tuple | None:
+    """The size of the windows if all are of one size and side by side: then they are those of plain pooling."""
+    if all(n and s % n == 0 for s, n in zip(shape, size, strict=True)):
+        return tuple([s // n for s, n in zip(shape, size, strict=True)])
+    return None
+
+
 def _averaging(whole: int, parts: int, dtype) -> np.ndarray:
     """The matrix [whole, parts] that averages windows."""
     start, stop = _edges(whole, parts)
@@ -64,7 +73,7 @@ def _along_each(xp, array, matrices) -> np.ndarray:
     """The last dimensions, each multiplied by its matrix; None leaves a dimension as it is."""
     for axis, matrix in zip(range(-len(matrices), 0), matrices, strict=True):
         if matrix is not None:
-            array = xp.matmul(array.swapaxes(axis, -1), matrix).swapaxes(axis, -1)
+            array = products.matmul(array.swapaxes(axis, -1), matrix).swapaxes(axis, -1)
     return xp.array(array, order="C")
 
 
@@ -74,6 +83,9 @@ class _adaptive_avg_pool:
 
     def forward(xp, input: Array, size: tuple):
         shape = input.shape[-len(size) :]
+        even = _even(shape, size)
+        if even and input.dtype.kind == "f":
+            return kernel.average(input, size, even, even, (0,) * len(size), True, None)
         return _along_each(xp, input, [None if n == s else _averaging(s, n, input.dtype) for s, n in zip(shape, size, strict=True)])
 
     def vjp_input(F, grad, input_shape, size):
@@ -89,6 +101,9 @@ class _adaptive_avg_pool_backward:
     """The transpose of `_adaptive_avg_pool`: each gradient spread evenly over its window of an image of that spatial shape."""
 
     def forward(xp, input: Array, shape: tuple, size: tuple):
+        even = _even(shape, size)
+        if even and input.dtype.kind == "f":
+            return kernel.average_gradient(input, shape, even, even, (0,) * len(size), True, None)
         return _along_each(xp, input, [None if n == s else _averaging(s, n, input.dtype).T for s, n in zip(shape, size, strict=True)])
 
     def vjp_input(F, grad, size): return F._adaptive_avg_pool(grad, size)
@@ -138,6 +153,10 @@ class adaptive_max_indices:
 
     def forward(xp, input: Index, size: tuple):
         lead, shape = input.shape[: -len(size)], input.shape[-len(size) :]
+        even = _even(shape, size)
+        if even and input.size:
+            windows = (size, even, even, (0,) * len(size), (1,) * len(size))
+            return kernel.maxima_indices(input, kernel.maxima(input, *windows), *windows)
         edges = [_edges(whole, parts) for whole, parts in zip(shape, size, strict=True)]
         numbers = xp.arange(math.prod(shape)).reshape(shape)
         chosen = xp.empty(lead + size, xp.int64)

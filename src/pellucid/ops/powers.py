@@ -4,44 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary
 from pellucid.core.dtype import complex128, float64
 from pellucid.core.tensor import Tensor
+from pellucid.core.values import number_in
+from pellucid.kernels.powers import integer_power, real_power
 from pellucid.ops.checks import require_kind
-from pellucid.ops.scalars import number_in
+from pellucid.ops.families import in_place
 
 __all__ = ["float_power", "pow", "pow_", "square"]
-
-# What PyTorch computes by multiplication rather than by the power function.
-SHORT_POWERS = {
-    1: np.positive,
-    2: np.square,
-    3: lambda x: x * x * x,
-    0.5: np.sqrt,
-    -0.5: lambda x: 1 / np.sqrt(x),
-    -1: np.reciprocal,
-    -2: lambda x: 1 / (x * x),
-}
-
-
-def integer_power(xp, input: np.ndarray, exponent: np.ndarray) -> np.ndarray:
-    """Powers of integers; a negative exponent rounds the true value towards zero."""
-    if input.dtype.kind == "b":
-        return xp.logical_or(input, xp.logical_not(exponent))
-    if exponent.dtype.kind == "u" or not (exponent < 0).any():
-        return xp.power(input, exponent)
-    sign = xp.where(exponent % 2 == 0, 1, input)
-    negative = xp.where(input == 1, 1, xp.where(input == -1, sign, 0))
-    return xp.where(exponent < 0, negative, xp.power(input, xp.maximum(exponent, 0))).astype(input.dtype)
-
-
-def real_power(xp, input: np.ndarray, exponent) -> np.ndarray:
-    """Powers of floating-point or complex numbers by one number, a 0-d array or a Python number."""
-    number = exponent.item() if hasattr(exponent, "item") else exponent
-    short = SHORT_POWERS.get(number) if input.dtype.kind == "f" or number == 2 else None
-    return xp.power(input, number) if short is None else short(input)
 
 
 @operator(promote=Promote.SAME, numbers=True, node="PowBackward0", module=None)
@@ -56,8 +28,8 @@ class pow_scalar:
         if input.dtype.kind in "iub":
             if xp.any(exponent < 0):
                 raise RuntimeError("Integers to negative integer powers are not allowed.")
-            return integer_power(xp, input, exponent)
-        return real_power(xp, input, exponent)
+            return integer_power(input, exponent)
+        return real_power(input, exponent)
 
     def vjp_input(F, grad, input, exponent):
         if exponent == 0:
@@ -75,7 +47,7 @@ class pow_scalar:
 class pow_less_one:
     """input ** (exponent - 1) for a number `exponent`: what the derivative of a power needs."""
 
-    def forward(xp, input: Array, exponent: Array): return real_power(xp, input, exponent - 1)
+    def forward(xp, input: Array, exponent: Array): return real_power(input, exponent - 1)
 
     def vjp_input(F, grad, input, exponent):
         if exponent == 1:
@@ -101,7 +73,7 @@ class pow_tensor:
 
     def forward(xp, input: Array, exponent: Array):
         require_kind("pow_cpu", input, "fci")
-        return integer_power(xp, input, exponent) if input.dtype.kind in "iu" else xp.power(input, exponent)
+        return integer_power(input, exponent) if input.dtype.kind in "iu" else xp.power(input, exponent)
 
     def vjp_input(F, grad, input, exponent):
         return F.where(exponent == 0, 0, grad * (exponent * F.pow_tensor(input, exponent - 1)))
@@ -132,9 +104,7 @@ def _form(input, exponent):
     return pow_scalar
 
 
-def pow_(input, exponent):
-    """In-place form of `pow`."""
-    return inplace(_form(input, exponent).operator, input, (exponent,))
+pow_ = in_place("pow_", lambda input, exponent: (_form(input, exponent), exponent))
 
 
 @composite(method=True, inplace=pow_, dunder=["__pow__"], idunder=["__ipow__"])
@@ -153,12 +123,7 @@ def rpow(input, other):
     return pow_tensor(other, input)
 
 
-def square_(input):
-    """In-place form of `square`."""
-    return inplace(pow_scalar.operator, input, (2,))
-
-
-@composite(method=True, inplace=square_)
+@composite(method=True, inplace=in_place("square_", lambda input: (pow_scalar, 2)))
 def square(input, *, out=None):
     """The square of each element."""
     return pow_scalar(input, 2, out=out)

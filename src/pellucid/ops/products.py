@@ -10,6 +10,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.tensor import Tensor
+from pellucid.kernels import products
 from pellucid.ops.checks import c_name, check_rank, same_dtype, scalar_name, times
 
 __all__ = ["bmm", "dot", "linear", "matmul", "mm", "mv"]
@@ -40,7 +41,7 @@ def inner_sizes(a, b) -> None:
 class gram:
     """input^T @ other, all leading dimensions taken as rows: [..., m] and [..., n] give [m, n]."""
 
-    def forward(xp, input: Array, other: Array): return xp.matmul(_rows(input).T, _rows(other))
+    def forward(xp, input: Array, other: Array): return products.matmul(_rows(input).T, _rows(other))
     def vjp_input(F, grad, other): return F.matmul(other, F.transpose(grad, 0, 1))
     def vjp_other(F, grad, input): return F.matmul(input, grad)
 
@@ -85,7 +86,7 @@ class mm:
             raise RuntimeError(f"mat2 must be a matrix: mat2 has shape {list(mat2.shape)}, expected [k, n]")
         inner_sizes(input, mat2)
         _product_dtypes(input, mat2)
-        return xp.matmul(input, mat2)
+        return products.matmul(input, mat2)
 
     def vjp_input(F, grad, mat2): return F.mm(grad, F.transpose(mat2, 0, 1))
     def vjp_mat2(F, grad, input): return F.mm(F.transpose(input, 0, 1), grad)
@@ -117,7 +118,7 @@ class bmm:
 
     def forward(xp, input: Array, mat2: Array):
         check_batches(input, mat2)
-        return xp.matmul(input, mat2)
+        return products.matmul(input, mat2)
 
     def vjp_input(F, grad, mat2): return F.bmm(grad, F.transpose(mat2, 1, 2))
     def vjp_mat2(F, grad, input): return F.bmm(F.transpose(input, 1, 2), grad)
@@ -149,7 +150,7 @@ class mv:
     def forward(xp, input: Array, vec: Array):
         check_mv(input, vec)
         same_dtype(input, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
-        return xp.matmul(input, vec)
+        return products.matmul(input, vec)
 
     def vjp_input(F, grad, vec): return F.unsqueeze(grad, 1) * vec
     def vjp_vec(F, grad, input): return F.mv(F.transpose(input, 0, 1), grad)
@@ -236,8 +237,8 @@ class _matmul:
     def forward(xp, input: Array, other: Array):
         _check_matmul(input, other)
         if input.ndim > 2 and other.ndim == 2 and input.flags.c_contiguous:
-            return xp.matmul(_rows(input), other).reshape(*input.shape[:-1], other.shape[1])  # one large product, not many
-        return xp.matmul(input, other)
+            return products.matmul(_rows(input), other).reshape(*input.shape[:-1], other.shape[1])  # one large product, not many
+        return products.matmul(input, other)
 
     def vjp_input(F, grad, other, input_shape):
         if other.ndim == 1:
@@ -332,15 +333,12 @@ class linear:
 
     def forward(xp, input: Array, weight: Array, bias: Array | None = None):
         _check_linear(input, weight, bias)
-        if weight.ndim == 1 or not input.ndim:
-            made = xp.matmul(input, weight)
-        elif input.ndim <= 2:
-            made = xp.matmul(input, weight.T)
-        else:
-            made = xp.matmul(_rows(input), weight.T).reshape(*input.shape[:-1], weight.shape[0])
-        if bias is not None:
-            made = xp.add(made, bias, out=made if made.ndim else None)
-        return made
+        weight = weight.T
+        if input.ndim <= 2 or weight.ndim == 1:
+            return products.matmul(input, weight) if bias is None else products.matmul_add(input, weight, bias)
+        rows = _rows(input)
+        made = products.matmul(rows, weight) if bias is None else products.matmul_add(rows, weight, bias)
+        return made.reshape(*input.shape[:-1], weight.shape[1])
 
     def vjp_input(F, grad, weight): return F.matmul(grad, weight) if weight.ndim > 1 else F.unsqueeze(grad, -1) * weight
 

@@ -5,13 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import Array, operator
+from pellucid.core.values import number_in
+from pellucid.kernels import products
 from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import for_each
 from pellucid.ops.checks import check_integral_scale, check_rank, same_dtype, scalar_name, times
 from pellucid.ops.products import check_batches, check_mv, inner_sizes, no_bools, product_of_each, sum_to_shape
-from pellucid.ops.scalars import number_in
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]
+
+
+def _product_added(xp, input, a, b, beta, alpha):
+    """beta * input + alpha * (a @ b)."""
+    if beta == 1 and a.dtype.kind == "f":
+        return products.matmul_add(a, b, input, alpha)
+    return _added(xp, input, products.matmul(a, b), beta, alpha)
 
 
 def _added(xp, input, product, beta, alpha):
@@ -88,7 +96,7 @@ class addmm:
         same_dtype(mat1, mat2, "mat1 and mat2 must have the same dtype, but got {a} and {b}")
         _check_added(input, (mat1.shape[0], mat2.shape[1]), mat2, "self and mat2")
         no_bools(mat1)
-        return _added(xp, input, xp.matmul(mat1, mat2), beta, alpha)
+        return _product_added(xp, input, mat1, mat2, beta, alpha)
 
     vjp_input = _of_addend
 
@@ -118,7 +126,7 @@ class addmv:
             raise RuntimeError(f"size mismatch, got input ({times(input.shape)}), mat ({times(mat.shape)}), vec ({vec.shape[0]})")
         same_dtype(mat, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
         same_dtype(input, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
-        return _added(xp, input, xp.matmul(mat, vec), beta, alpha)
+        return _product_added(xp, input, mat, vec, beta, alpha)
 
     vjp_input = _of_addend
 
@@ -181,8 +189,8 @@ class addbmm:
         _check_added(input, (batch1.shape[1], batch2.shape[2]), batch2, "self and batch2")
         wide = batch1.transpose(1, 0, 2).reshape(batch1.shape[1], -1 if batch1.size else batch1.shape[0] * batch1.shape[2])
         no_bools(batch1)
-        return _added(xp, input, xp.matmul(wide, batch2.reshape(-1, batch2.shape[2]) if batch2.size else xp.zeros(
-            (wide.shape[1], batch2.shape[2]), batch2.dtype)), beta, alpha)  # fmt: skip
+        tall = batch2.reshape(-1, batch2.shape[2]) if batch2.size else xp.zeros((wide.shape[1], batch2.shape[2]), batch2.dtype)
+        return _product_added(xp, input, wide, tall, beta, alpha)
 
     vjp_input = _of_addend
 
@@ -209,7 +217,7 @@ class baddbmm:
         shape = (batch1.shape[0], batch1.shape[1], batch2.shape[2])
         _check_added(input, shape, batch2, "self and batch2")
         no_bools(batch1)
-        return _added(xp, input, xp.matmul(batch1, batch2), beta, alpha)
+        return _product_added(xp, input, batch1, batch2, beta, alpha)
 
     vjp_input = _of_addend
 

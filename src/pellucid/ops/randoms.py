@@ -19,8 +19,9 @@ from pellucid.core.dtype import dtype_of
 from pellucid.core.modes import modes
 from pellucid.core.random import Generator
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.factories import _checked_size, finished, numpy_of
-from pellucid.ops.geometry import sizes_of
+from pellucid.ops.checks import no_tensor
+from pellucid.ops.dims import sizes_of
+from pellucid.ops.factories import finished, numpy_of, sized
 
 __all__ = ["bernoulli", "drawn", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn",
            "randn_like", "randperm"]  # fmt: skip
@@ -52,17 +53,10 @@ def drawn(draw, shape: tuple, into: np.ndarray | None = None) -> Tensor:
 
 
 def _sized(name: str, draw, doc: str):
-    def factory(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-                pin_memory=False, memory_format=None, names=None):  # fmt: skip
-        shape = _checked_size(sizes if size is None else (size,), name)
-        kind = numpy_of(dtype, None if out is None or dtype is not None else out._array.dtype)
-        return finished(drawn(lambda s: draw(s, kind, generator=generator), shape), requires_grad, device, out)
+    def make(shape, kind, generator=None):
+        return drawn(lambda s: draw(s, kind, generator=generator), shape)
 
-    factory.__name__ = factory.__qualname__ = name
-    factory.__doc__ = (
-        doc + "\n\nsize: integers or one sequence. dtype: floating-point or complex, else NotImplementedError."
-    )
-    return composite()(factory)
+    return sized(name, make, f"{doc} Of a floating-point or complex dtype, else NotImplementedError.", "generator")
 
 
 rand = _sized("rand", draws.uniform, "Numbers uniform in [0, 1).")
@@ -80,7 +74,7 @@ def _like(name: str, draw, doc: str):
     def factory(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
                 memory_format=None):  # fmt: skip
         if not isinstance(input, Tensor):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+            raise no_tensor(name, "input", input, 1)
         return _drawn_like(input, lambda s, kind: draw(s, kind, generator=generator), dtype, requires_grad, device)
 
     factory.__name__ = factory.__qualname__ = name

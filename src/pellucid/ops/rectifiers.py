@@ -11,9 +11,11 @@ from pellucid.autograd.call import inplace as write_in_place
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
 from pellucid.autograd.samples import unary
 from pellucid.core.tensor import Tensor
+from pellucid.core.values import number_in
+from pellucid.kernels import activations
+from pellucid.kernels import rectifiers as kernel
 from pellucid.ops.checks import require_kind, scalar_name
 from pellucid.ops.families import no_slope
-from pellucid.ops.scalars import number_in
 
 __all__ = ["hardshrink", "prelu", "relu", "rrelu", "threshold"]
 
@@ -49,24 +51,22 @@ def functional(name: str, kernel, purpose: str, attributes: tuple = ()):
 # --- gradients of straight pieces --------------------------------------------------------------------------------------
 
 
-def _gate(name: str, where: str, closed):
-    """Declare what lets a gradient pass except where `closed(point, low, high)`; where the point is NaN it passes."""
+def _gate(name: str, where: str, gated):
+    """Declare what lets a gradient pass except where a point lies elsewhere: `gated(grad, point, low, high)`."""
 
     @operator(module=None, elementwise=True, name=name)
     class function:
         __doc__ = f"The gradient where `point` lies {where} (or is NaN), else zero."
 
-        def forward(xp, input: Array, point: Array, low: float, high: float | None = None):
-            return xp.where(closed(point, low, high), 0, input)
-
+        def forward(xp, input: Array, point: Array, low: float, high: float | None = None): return gated(input, point, low, high)
         def vjp_input(F, grad, point, low, high): return getattr(F, name)(grad, point, low, high)
         vjp_point = no_slope
         def samples(make): yield (make(3, 4), make(3, 4), -1.0, 1.0), {}
 
 
-_gate("pass_above", "over a number", lambda point, low, high: point <= low)
-_gate("pass_inside", "strictly between two numbers", lambda point, low, high: (point <= low) | (point >= high))
-_gate("pass_outside", "outside of two numbers", lambda point, low, high: (point >= low) & (point <= high))
+_gate("pass_above", "over a number", lambda grad, point, low, high: kernel.pass_above(grad, point, low))
+_gate("pass_inside", "strictly between two numbers", lambda grad, point, low, high: np.where((point <= low) | (point >= high), 0, grad))
+_gate("pass_outside", "outside of two numbers", lambda grad, point, low, high: np.where((point >= low) & (point <= high), 0, grad))
 
 
 @operator(promote=Promote.SAME, numbers=("slope",), module=None)
@@ -98,7 +98,7 @@ class relu:
         if input.dtype.kind == "b":
             raise RuntimeError("Boolean inputs not supported for relu")
         require_kind("clamp_min_scalar_cpu", input, "fi")
-        return xp.maximum(0, input)  # in this order -0 stays what it is
+        return kernel.relu(input)
 
     def vjp_input(F, grad, result): return F.pass_above(grad, result, 0)
     samples = unary()
@@ -278,10 +278,20 @@ class hardswish_kernel:
 
     def forward(xp, input: Array):
         require_kind("hardswish", input, "f")
-        return input * xp.minimum(xp.maximum(input + 3, 0), 6) / 6
+        return activations.hardswish(input)
 
-    def vjp_input(F, grad, input): return F.where(input <= -3, 0, F.where(input < 3, grad * (input / 3 + 0.5), grad))
+    def vjp_input(F, grad, input): return F.hardswish_backward(grad, input)
     samples = unary()
+
+
+@operator(module=None, elementwise=True)
+class hardswish_backward:
+    """Gradient of `hardswish`: 0 for points up to -3, input from 3 on, input * (point / 3 + 1/2) between."""
+
+    def forward(xp, input: Array, point: Array): return activations.hardswish_backward(input, point)
+    def vjp_input(F, grad, point): return F.hardswish_backward(grad, point)
+    def vjp_point(F, grad, input, point): return F.pass_inside(grad * input / 3, point, -3.0, 3.0)
+    def samples(make): yield (make(3, 4), make(3, 4)), {}
 
 
 functional("hardswish", hardswish_kernel, "x times `hardsigmoid` of x. input: [*S], floating-point.")

@@ -11,6 +11,7 @@ from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as F
 from pellucid.core.tensor import Tensor
+from pellucid.kernels import scans as kernel
 from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import one_dim
 from pellucid.ops.reductions import typed
@@ -18,16 +19,6 @@ from pellucid.ops.selection import WITH_INDICES, Listed
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "gradient", "logcumsumexp",
            "trapezoid", "trapz"]
-
-
-def scanned(xp, ufunc, input: np.ndarray, dim: int, backwards: bool = False) -> np.ndarray:
-    """Accumulate along a dimension, from the end if `backwards`; integers and bools as int64."""
-    kind = np.int64 if input.dtype.kind in "iub" else None
-    if not input.ndim:
-        return input.astype(kind or input.dtype)
-    if backwards:
-        return xp.flip(ufunc.accumulate(xp.flip(input, dim), axis=dim, dtype=kind), dim).copy()
-    return ufunc.accumulate(input, axis=dim, dtype=kind)
 
 
 def along(input, dim):
@@ -41,29 +32,16 @@ def _samples(make):
     yield (make(), 0), {}
 
 
-def _three_samples(make):
-    yield (make(3, 4), make(3, 4), make(3, 4), 1), {}
-
-
 # --- sums and products -----------------------------------------------------------------------------------------------
 
 
 @operator(module=None, exact=True, name="cumsum", node="CumsumBackward0", linear=True)
 class cumsum_kernel:
-    """The sum of the elements up to each."""
+    """The sum of the elements up to each, or from each on."""
 
-    canonical = along
-    def forward(xp, input: Array, dim: int): return scanned(xp, xp.add, input, dim)
-    def vjp_input(F, grad, dim): return F.cumsum_back(grad, dim)
-    samples = _samples
-
-
-@operator(module=None, exact=True, linear=True)
-class cumsum_back:
-    """The sum of the elements from each on."""
-
-    def forward(xp, input: Array, dim: int): return scanned(xp, xp.add, input, dim, backwards=True)
-    def vjp_input(F, grad, dim): return F.cumsum(grad, dim)
+    def canonical(input, dim, backwards=False): return one_dim(dim, input.ndim), backwards
+    def forward(xp, input: Array, dim: int, backwards: bool = False): return kernel.scanned(xp.add, input, dim, backwards)
+    def vjp_input(F, grad, dim, backwards): return F.cumsum(grad, dim, not backwards)
     samples = _samples
 
 
@@ -72,7 +50,7 @@ class cumprod_kernel:
     """The product of the elements up to each."""
 
     canonical = along
-    def forward(xp, input: Array, dim: int): return scanned(xp, xp.multiply, input, dim)
+    def forward(xp, input: Array, dim: int): return kernel.scanned(xp.multiply, input, dim)
 
     def vjp_input(F, grad, input, input_shape, dim):
         if not input_shape:
@@ -85,6 +63,18 @@ class cumprod_kernel:
         return F.transpose(_cumprod_forth(F, F.transpose(tangent, dim, -1), F.transpose(input, dim, -1)), dim, -1)
 
     samples = _samples
+
+
+@operator(module=None, batching="leading")
+class cumprod_back:
+    """Gradient of `cumprod` along the last dimension, for operands with zeros too."""
+
+    def forward(xp, input: Array, point: Array): return kernel.gradient_of_products(input, point)
+    def vjp_input(F, grad, point): return _cumprod_forth(F, grad, point)
+    def jvp_input(F, tangent, point): return F.cumprod_back(tangent, point)
+    def vjp_point(F, grad, input, point): return _cumprod_bend(F, grad, input, point)
+    def jvp_point(F, tangent, input, point): return _cumprod_bend(F, tangent, input, point)
+    def samples(make): yield (make(2, 3), make(2, 3)), {}
 
 
 def _cumprod_forth(F, step, point):
@@ -100,30 +90,6 @@ def _cumprod_bend(F, step, input, point):
     return F.sum_off_diagonal(F.cumprod_back(weights, F.fill_diagonal_of(point, 1.0)))
 
 
-@operator(module=None, batching="leading")
-class cumprod_back:
-    """Gradient of `cumprod` along the last dimension, for operands with zeros too.
-
-    Element k is the sum over i >= k of grad_i times the product of all elements up to i but the k-th.
-    """
-
-    def forward(xp, input: Array, point: Array):
-        if not (point == 0).any():
-            products = xp.multiply.accumulate(point, axis=-1)
-            return scanned(xp, xp.add, input * products, point.ndim - 1, backwards=True) / point
-        size = point.shape[-1]
-        others = xp.empty((*point.shape, size), point.dtype)
-        others[...] = point[..., None, :]
-        others[..., xp.arange(size), xp.arange(size)] = 1
-        return xp.add.reduce(xp.triu(xp.multiply.accumulate(others, axis=-1)) * input[..., None, :], axis=-1)
-
-    def vjp_input(F, grad, point): return _cumprod_forth(F, grad, point)
-    def jvp_input(F, tangent, point): return F.cumprod_back(tangent, point)
-    def vjp_point(F, grad, input, point): return _cumprod_bend(F, grad, input, point)
-    def jvp_point(F, tangent, input, point): return _cumprod_bend(F, tangent, input, point)
-    def samples(make): yield (make(2, 3), make(2, 3)), {}
-
-
 @operator(module=None, exact=True, linear=True, batching="leading")
 class upper_triangle:
     """The last two dimensions with zeros below the diagonal."""
@@ -133,19 +99,19 @@ class upper_triangle:
     def samples(make): yield (make(2, 3, 3),), {}
 
 
-def _in_place(kernel, name: str):
+def _in_place(kernel, name: str, *rest):
     def form(input, dim, *, dtype=None):
         if dtype is not None and dtype is not input.dtype:
             raise RuntimeError(f"Bad in-place call: input tensor dtype {input.dtype} and output dtype {dtype} must match")
         if input._array.dtype.kind in "iub" and input._array.dtype != np.int64:
             return input.copy_(kernel(input, dim))
-        return inplace(kernel.operator, input, (dim,))
+        return inplace(kernel.operator, input, (dim, *rest))
 
     form.__name__, form.__doc__ = name, f"In-place form of `{name[:-1]}`."
     return form
 
 
-@composite(method=True, inplace=_in_place(cumsum_kernel, "cumsum_"))
+@composite(method=True, inplace=_in_place(cumsum_kernel, "cumsum_", False))
 def cumsum(input, dim: int, *, dtype=None, out=None, axis=None):
     """The sum of the elements up to each, along `dim`.
 
@@ -166,33 +132,6 @@ def cumprod(input, dim: int, *, dtype=None, out=None, axis=None):
 # --- logarithms of sums ----------------------------------------------------------------------------------------------
 
 
-def _log_sums(xp, input: np.ndarray, dim: int, backwards: bool = False) -> np.ndarray:
-    """log(cumsum(exp(x))), from the end if `backwards`."""
-    if not input.ndim:
-        return input.copy()
-    if input.dtype.kind != "c":
-        return scanned(xp, xp.logaddexp, input, dim, backwards)
-    # one by one: the imaginary part goes on from that of the larger term, beyond pi
-    rows = xp.moveaxis(input, dim, 0)
-    sums = rows.copy()
-    order = range(len(rows) - 2, -1, -1) if backwards else range(1, len(rows))
-    for i in order:
-        before = sums[i + 1 if backwards else i - 1]
-        larger = xp.where(before.real >= rows[i].real, before, rows[i])
-        smaller = xp.where(before.real >= rows[i].real, rows[i], before)
-        sums[i] = xp.where(xp.isneginf(larger.real), larger, larger + xp.log1p(xp.exp(smaller - larger)))
-    return xp.ascontiguousarray(xp.moveaxis(sums, 0, dim))
-
-
-def _mixed(xp, input, inside, outside, dim: int, backwards: bool):
-    """exp(outside) * cumsum(input * exp(inside)): parts of either sign summed apart, by logarithms; nothing overflows."""
-    if input.dtype.kind == "c":
-        return xp.exp(_log_sums(xp, xp.log(input) + inside, dim, backwards) + outside)
-    above = _log_sums(xp, xp.log(xp.where(input > 0, input, 0)) + inside, dim, backwards)
-    below = _log_sums(xp, xp.log(xp.where(input < 0, -input, 0)) + inside, dim, backwards)
-    return xp.exp(above + outside) - xp.exp(below + outside)
-
-
 @operator(method=True)
 class logcumsumexp:
     """Logarithm of the sum of the exponentials of the elements up to each, along `dim`, without overflow.
@@ -205,71 +144,42 @@ class logcumsumexp:
 
     def forward(xp, input: Array, dim: int):
         require_kind("logcumsumexp_out_cpu", input, "fc")
-        return _log_sums(xp, input, dim)
+        return kernel.log_sums(input, dim)
 
-    def vjp_input(F, grad, input, result, dim): return F.logcumsumexp_back(grad, input, result, dim)
-    def jvp_input(F, tangent, input, result, dim): return F.logcumsumexp_forth(tangent, input, result, dim)
+    def vjp_input(F, grad, input, result, dim): return F.scaled_sums(grad, -result, input, dim, True)
+    def jvp_input(F, tangent, input, result, dim): return F.scaled_sums(tangent, input, -result, dim, False)
     samples = _samples
 
 
 @operator(module=None, batching="shift")
-class logcumsumexp_back:
-    """Gradient of `logcumsumexp`: exp(x) times the sum from each element on of grad * exp(-result)."""
+class scaled_sums:
+    """exp(outer) times the sum up to each element, or from each on, of input * exp(inner): transposed it runs the other way."""
 
-    def forward(xp, input: Array, point: Array, output: Array, dim: int):
-        return _mixed(xp, input, -output, point, dim, backwards=True)
+    def forward(xp, input: Array, inner: Array, outer: Array, dim: int, backwards: bool):
+        return kernel.scaled_sums(input, inner, outer, dim, backwards)
 
-    def vjp_input(F, grad, point, output, dim): return F.logcumsumexp_forth(grad, point, output, dim)
-    def vjp_point(F, grad, input, point, output, dim): return grad * F.logcumsumexp_back(input, point, output, dim)
-    def vjp_output(F, grad, input, point, output, dim): return -input * F.logcumsumexp_forth(grad, point, output, dim)
-    def jvp_input(F, tangent, point, output, dim): return F.logcumsumexp_back(tangent, point, output, dim)
+    def vjp_input(F, grad, inner, outer, dim, backwards):
+        return F.scaled_sums(grad, outer, inner, dim, not backwards)
 
-    def jvp_point(F, tangent, input, point, output, dim):
-        return tangent * F.logcumsumexp_back(input, point, output, dim)
+    def vjp_inner(F, grad, input, inner, outer, dim, backwards):
+        return input * F.scaled_sums(grad, outer, inner, dim, not backwards)
 
-    def jvp_output(F, tangent, input, point, output, dim):
-        return -F.logcumsumexp_back(input * tangent, point, output, dim)
+    def vjp_outer(F, grad, result): return grad * result
 
-    samples = _three_samples
+    def jvp_input(F, tangent, inner, outer, dim, backwards):
+        return F.scaled_sums(tangent, inner, outer, dim, backwards)
 
+    def jvp_inner(F, tangent, input, inner, outer, dim, backwards):
+        return F.scaled_sums(input * tangent, inner, outer, dim, backwards)
 
-@operator(module=None, batching="shift")
-class logcumsumexp_forth:
-    """What `logcumsumexp_back` is transposed to: exp(-result) times the sum up to each element of input * exp(x)."""
+    def jvp_outer(F, tangent, result): return tangent * result
 
-    def forward(xp, input: Array, point: Array, output: Array, dim: int):
-        return _mixed(xp, input, point, -output, dim, backwards=False)
-
-    def vjp_input(F, grad, point, output, dim): return F.logcumsumexp_back(grad, point, output, dim)
-    def vjp_point(F, grad, input, point, output, dim): return input * F.logcumsumexp_back(grad, point, output, dim)
-    def vjp_output(F, grad, input, point, output, dim): return -grad * F.logcumsumexp_forth(input, point, output, dim)
-    def jvp_input(F, tangent, point, output, dim): return F.logcumsumexp_forth(tangent, point, output, dim)
-
-    def jvp_point(F, tangent, input, point, output, dim):
-        return F.logcumsumexp_forth(input * tangent, point, output, dim)
-
-    def jvp_output(F, tangent, input, point, output, dim):
-        return -tangent * F.logcumsumexp_forth(input, point, output, dim)
-
-    samples = _three_samples
+    def samples(make):
+        for backwards in (True, False):
+            yield (make(3, 4), make(3, 4), make(3, 4), 1, backwards), {}
 
 
 # --- extremes --------------------------------------------------------------------------------------------------------
-
-
-def _running(xp, name: str, ufunc, input: np.ndarray, dim: int):
-    """The extreme up to each element, and where it is: the latest of equal ones."""
-    require_kind(f"{name}_cpu", input, "fib")
-    if not input.ndim:
-        return input.copy(), xp.zeros((), np.int64)
-    values = ufunc.accumulate(input, axis=dim)
-    found = input == values
-    if input.dtype.kind == "f":
-        found |= xp.isnan(input)
-    shape = [1] * input.ndim
-    shape[dim] = -1
-    places = xp.where(found, xp.arange(input.shape[dim]).reshape(shape), 0)
-    return values, xp.maximum.accumulate(places, axis=dim)
 
 
 def _running_extreme(name: str, which: str, ufunc: np.ufunc):
@@ -283,7 +193,10 @@ def _running_extreme(name: str, which: str, ufunc: np.ufunc):
         """
 
         canonical = along
-        def forward(xp, input: Array, dim: int): return _running(xp, name, ufunc, input, dim)
+
+        def forward(xp, input: Array, dim: int):
+            require_kind(f"{name}_cpu", input, "fib")
+            return kernel.running(ufunc, input, dim)
 
         def samples(make):
             yield (make.distinct(3, 4), 0), {}

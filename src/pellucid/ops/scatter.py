@@ -13,10 +13,10 @@ from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.errors import shape_text
 from pellucid.core.tensor import Tensor
-from pellucid.ops.accumulation import add_to
+from pellucid.core.values import number_in
+from pellucid.kernels.accumulation import add_along, places_of
 from pellucid.ops.batches import for_each
 from pellucid.ops.dims import one_dim
-from pellucid.ops.scalars import number_in
 
 __all__ = ["gather", "scatter", "scatter_add", "take_along_dim"]
 
@@ -38,13 +38,6 @@ def check_index(name: str, index: np.ndarray, size: int, dim: int) -> None:
     if not (0 <= index.min() and index.max() < size):
         wrong = index[(index < 0) | (index >= size)].flat[0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
-
-
-def places_of(index: np.ndarray, dim: int) -> tuple:
-    """Index arrays that address, for each element of `index`, itself with the coordinate `dim` replaced."""
-    index = index if index.ndim else index.reshape(1)
-    grid = np.ogrid[tuple([slice(n) for n in index.shape])]
-    return (*grid[:dim], index, *grid[dim + 1 :])
 
 
 def check_shapes(name: str, input: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray | None = None) -> None:
@@ -118,7 +111,7 @@ class gather_backward:
 
     def forward(xp, input: Array, dim: int, index: Index, input_shape: tuple):
         whole = xp.zeros(input_shape, input.dtype)
-        add_to(whole, _flat_places(index, input_shape, dim), input.reshape(-1))
+        add_along(whole, dim, index, input, exact=True)
         return whole
 
     def vjp_input(F, grad, dim, index): return F.gather(grad, dim, index)
@@ -130,14 +123,6 @@ class gather_backward:
     def samples(make):
         yield (make(3, 2), 1, make.integers(3, 2, high=4), (3, 4)), {}
         yield (make(), 0, np.array(0), ()), {}
-
-
-def _flat_places(index: np.ndarray, shape: tuple, dim: int) -> np.ndarray:
-    """The places that `places_of` addresses, counted through a contiguous array of `shape`."""
-    if not shape or not index.size:
-        return np.zeros(index.size, np.int64)
-    grid = np.broadcast_arrays(*places_of(index, dim))
-    return np.ravel_multi_index([g.reshape(-1) for g in grid], shape)
 
 
 @composite(method=True)
@@ -183,8 +168,7 @@ class scatter_add(_Scatter):
 
     def forward(xp, input: Array, dim: int, index: Index, src: Array):
         whole = xp.array(input, order="C")
-        if index.size:
-            np.add.at(whole.reshape(-1), _flat_places(index, whole.shape, dim), corner(src, index.shape).reshape(-1))
+        add_along(whole, dim, index, corner(src, index.shape))
         return whole
 
     def vjp_input(F, grad): return grad

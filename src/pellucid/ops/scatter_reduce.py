@@ -4,53 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.core.dtype import dtype_of
-from pellucid.core.errors import type_name
 from pellucid.core.tensor import Tensor
+from pellucid.kernels.places import UFUNCS, reduce_at
 from pellucid.ops.dims import one_dim
+from pellucid.ops.families import in_place
 from pellucid.ops.scatter import check_index, check_shapes, corner, in_rows, places_of
+from pellucid.ops.slices import check_slices
 
 __all__ = ["index_reduce", "scatter_reduce"]
-
-UFUNCS = {"sum": np.add, "prod": np.multiply, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
-
-
-def _neutral(reduce: str, kind: np.dtype):
-    """What leaves the reduction's other operand unchanged."""
-    if reduce in ("sum", "mean"):
-        return 0
-    if reduce == "prod":
-        return 1
-    if kind.kind == "b":
-        return reduce == "amin"
-    limits = np.iinfo(kind) if kind.kind in "iu" else None
-    if reduce == "amax":
-        return -np.inf if limits is None else limits.min
-    return np.inf if limits is None else limits.max
-
-
-
-def _reduced(
-    xp, input: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, reduce: str, include_self: bool
-) -> np.ndarray:
-    """The forward of `scatter_reduce`."""
-    result = xp.array(input, order="C")
-    whole = result if result.ndim else result.reshape(1)
-    if not index.size:
-        return result
-    places, values = places_of(index, dim), corner(src, index.shape)
-    if not include_self:
-        whole[places] = _neutral(reduce, whole.dtype)
-    with np.errstate(all="ignore"):
-        UFUNCS[reduce].at(whole, places, values)
-        if reduce == "mean":
-            count = xp.full(whole.shape, int(include_self), np.int64)
-            np.add.at(count, places, 1)
-            count = xp.maximum(count, 1)
-            whole[...] = whole // count if whole.dtype.kind in "iub" else whole / count.astype(whole.real.dtype)
-    return result
 
 
 class _ScatterReduce:
@@ -69,7 +32,11 @@ class _ScatterReduce:
         return dim, reduce, include_self
 
     def forward(xp, input: Array, dim: int, index: Index, src: Array, reduce: str, include_self: bool = True):
-        return _reduced(xp, input, dim, index, src, reduce, include_self)
+        result = xp.array(input, order="C")
+        if index.size:
+            whole = result if result.ndim else result.reshape(1)
+            reduce_at(whole, places_of(index, dim), corner(src, index.shape), reduce, include_self)
+        return result
 
     def vjp(F, grad, needs, input, index, src, result, dim, reduce, include_self):
         for_input, for_src = _pulled(F, grad, input, dim, index, src, result, reduce, include_self)
@@ -200,14 +167,10 @@ def scatter_reduce(
     return scatter_reduce_(input, dim, index, src, reduce, include_self)
 
 
-def scatter_reduce_inplace(
-    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
-) -> Tensor:
-    """In-place form of `scatter_reduce`."""
-    return inplace(scatter_reduce_.operator, self, (dim, index, src, reduce, include_self))
-
-
-Tensor.scatter_reduce_ = scatter_reduce_inplace
+Tensor.scatter_reduce_ = in_place(
+    "scatter_reduce_",
+    lambda self, dim, index, src, reduce, *, include_self=True: (scatter_reduce_, dim, index, src, reduce, include_self),
+)
 
 
 def _as_scatter(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str):
@@ -215,18 +178,7 @@ def _as_scatter(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: 
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     array, values = index._array, source._array
-    if array.ndim > 1:
-        raise IndexError(f"index_reduce_(): Index is supposed to be a vector, but got dim: {array.ndim} with type: {index.dtype}")
-    if array.dtype not in (np.int64, np.int32):
-        raise RuntimeError(f"index_reduce_(): Expected dtype int32/int64 for index but got: {index.dtype}")
-    if values.dtype != input._array.dtype:
-        ours, theirs = type_name(input._array.dtype), type_name(values.dtype)
-        raise RuntimeError(f"index_reduce_(): self ({ours}) and source ({theirs}) must have the same scalar type")
-    dim = one_dim(dim, input._array.ndim)
-    have = values.shape[dim] if values.ndim else 1
-    if have != array.size:
-        raise RuntimeError(f"index_reduce_(): Number of indices ({array.size}) should be equal to source.size(dim): ({have}), for "
-                           f"dim: {dim}")
+    dim = check_slices("index_reduce", input._array, dim, array, values)
     shape = [1] * values.ndim
     if shape:
         shape[dim] = array.size
@@ -242,12 +194,8 @@ def index_reduce(
     return index_reduce_raw(input, dim, places, source, reduce, include_self)
 
 
-def index_reduce_(
-    self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
-) -> Tensor:
-    """In-place form of `index_reduce`."""
-    dim, places = _as_scatter(self, dim, index, source, reduce)
-    return inplace(index_reduce_raw.operator, self, (dim, places, source, reduce, include_self))
+def _in_place(self, dim, index, source, reduce, *, include_self=True) -> tuple:
+    return index_reduce_raw, *_as_scatter(self, dim, index, source, reduce), source, reduce, include_self
 
 
-Tensor.index_reduce_ = index_reduce_
+Tensor.index_reduce_ = in_place("index_reduce_", _in_place)

@@ -12,7 +12,8 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.core.tensor import Tensor
-from pellucid.ops.batches import for_each
+from pellucid.kernels.sorting import taken
+from pellucid.ops.batches import all_for_each, for_each
 from pellucid.ops.checks import require_kind
 from pellucid.ops.dims import all_dims, keyword_names, one_dim, reduced_shape, require_elements
 from pellucid.ops.extrema import maximum, minimum
@@ -25,16 +26,6 @@ SPECIFY = (
 )
 
 # --- places along a dimension ----------------------------------------------------------------------------------------
-
-
-def taken(array: np.ndarray, indices: np.ndarray, dim: int) -> np.ndarray:
-    """NumPy's take_along_axis, in a third of the time for one and two dimensions."""
-    if array.ndim == 1:
-        return array[indices]
-    if array.ndim == 2 and (array.shape[1 - dim] == indices.shape[1 - dim]):
-        others = np.arange(array.shape[1 - dim])
-        return array[others[:, None], indices] if dim else array[indices, others]
-    return np.take_along_axis(array, indices, dim)
 
 
 @operator(module=None, exact=True, linear=True)
@@ -52,8 +43,7 @@ class take_along:
         return F.place_along(grad, indices, input_shape, dim, keepdim)
 
     def batch(F, size_of_batch, batched, input, indices, dim, keepdim):
-        input = for_each(F, input, "input" in batched, size_of_batch)
-        indices = for_each(F, indices, "indices" in batched, size_of_batch)
+        input, indices = all_for_each(F, batched, size_of_batch, input=input, indices=indices)
         if input.ndim == 1:  # of a number, there is only itself to take
             return F.clone(F.expand(F.view(input, (size_of_batch, *(1,) * (indices.ndim - 1))), indices.shape))
         return F.take_along(input, indices, dim + 1, keepdim)

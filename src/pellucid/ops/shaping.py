@@ -13,26 +13,18 @@ from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.views import check_inplace, written
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.core.values import number_in
+from pellucid.kernels import places, strides
 from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import refuse_dynamic
-from pellucid.ops.dims import one_dim
-from pellucid.ops.geometry import canonical_dims, sizes_of
-from pellucid.ops.parts import canonical_diagonal, diagonal_view
-from pellucid.ops.scalars import number_in
+from pellucid.ops.dims import canonical_dims, one_dim, sizes_of
+from pellucid.ops.parts import canonical_diagonal
 
 __all__ = ["diag", "diag_embed", "diagflat", "flip", "fliplr", "flipud", "repeat", "repeat_interleave", "roll", "rot90",
            "tile", "trace", "tril", "triu"]  # fmt: skip
 
 
 # --- repeating -------------------------------------------------------------------------------------------------------
-
-
-def _repeat_array(xp, input: np.ndarray, sizes: tuple) -> np.ndarray:
-    """The array laid side by side `sizes` times, new dimensions in front."""
-    shape = (1,) * (len(sizes) - input.ndim) + input.shape
-    spread = input.reshape([n for size in shape for n in (1, size)])
-    whole = xp.broadcast_to(spread, [n for times, size in zip(sizes, shape, strict=True) for n in (times, size)])
-    return whole.reshape([times * size for times, size in zip(sizes, shape, strict=True)]).copy()
 
 
 @operator(module=None, name="repeat", linear=True)
@@ -50,7 +42,7 @@ class repeat_kernel:
             raise RuntimeError(f"Trying to create tensor with negative dimension: repeats are {list(sizes)}")
         return tuple(sizes)
 
-    def forward(xp, input: Array, sizes: tuple): return _repeat_array(xp, input, sizes)
+    def forward(xp, input: Array, sizes: tuple): return places.repeat(input, sizes)
     def vjp_input(F, grad, input_shape, sizes): return F.repeat_backward(grad, input_shape, sizes)
     def batch(F, input, sizes): return F.repeat(in_front(F, input, len(sizes)), (1, *sizes))
 
@@ -65,11 +57,7 @@ class repeat_kernel:
 class repeat_backward:
     """The sum over all the places where `repeat` put each element."""
 
-    def forward(xp, input: Array, input_shape: tuple, sizes: tuple):
-        shape = (1,) * (len(sizes) - len(input_shape)) + tuple(input_shape)
-        spread = input.reshape([n for times, size in zip(sizes, shape, strict=True) for n in (times, size)])
-        return xp.asarray(spread.sum(axis=tuple(range(0, 2 * len(sizes), 2)))).reshape(input_shape)
-
+    def forward(xp, input: Array, input_shape: tuple, sizes: tuple): return places.repeats_added(input, input_shape, sizes)
     def vjp_input(F, grad, sizes): return F.repeat(grad, sizes)
 
     def batch(F, size_of_batch, input, input_shape, sizes):
@@ -138,8 +126,7 @@ class repeated_places:
     """Which element stands at each of `length` places where each comes as often as it counts. [*S, n] -> [*S, length]."""
 
     def forward(xp, counts: Index, length: int):
-        n = counts.shape[-1]
-        rows = [xp.repeat(xp.arange(n), row) for row in counts.reshape(counts.size // max(n, 1), n)]
+        rows = places.repeats_of(counts)
         for row in rows:
             if row.size != length:
                 raise RuntimeError(f"Allocated size does not match required size: output_size is {length}, needed {row.size}")
@@ -158,7 +145,6 @@ def _counts(repeats: Tensor, output_size: int | None = None) -> np.ndarray:
 
 
 # --- turning ---------------------------------------------------------------------------------------------------------
-
 
 
 @operator(method=False, linear=True)
@@ -252,7 +238,6 @@ def rot90(input: Tensor, k: int = 1, dims=(0, 1)) -> Tensor:
 # --- triangles and diagonals -----------------------------------------------------------------------------------------
 
 
-
 def _triangle(name: str, which: str):
     """`tril` or `triu`."""
 
@@ -293,7 +278,7 @@ class diag_embed:
         for d in sorted((dim1, dim2)):
             shape.insert(d, side)
         whole = xp.zeros(shape, input.dtype)
-        diagonal_view(whole, offset, dim1, dim2)[...] = input
+        strides.diagonal(whole, offset, dim1, dim2)[...] = input
         return whole
 
     def vjp_input(F, grad, offset, dim1, dim2): return F.diagonal(grad, offset, dim1, dim2)

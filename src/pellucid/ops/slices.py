@@ -10,26 +10,31 @@ import math
 
 import numpy as np
 
-from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.core.errors import shape_text, type_name
 from pellucid.core.tensor import Tensor
-from pellucid.ops.accumulation import add_rows, wrapped
+from pellucid.core.values import number_in
+from pellucid.kernels.accumulation import add_rows, wrapped
 from pellucid.ops.batch_places import into, moved, out_of
 from pellucid.ops.batches import for_each
 from pellucid.ops.dims import one_dim
-from pellucid.ops.scalars import number_in
+from pellucid.ops.families import in_place
 from pellucid.ops.scatter import size_along
 
 __all__ = ["index_add", "index_copy", "index_fill", "index_select"]
 
 
-def _index_vector(name: str, index: np.ndarray, size: int, dim: int) -> None:
+SUMS = ("index_add", "index_reduce")  # of them PyTorch speaks in other words
+
+
+def _index_vector(name: str, index: np.ndarray, size: int | None, dim: int) -> None:
+    """IndexError or RuntimeError unless it is a vector of integers that count up to `size` (None: that is looked at elsewhere)."""
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {index.dtype.name}")
     if index.dtype not in (np.int64, np.int32):
-        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index, got {index.dtype.name}")
-    if index.size and not (-size <= index.min() and index.max() < size):
+        expected = "int32/int64 for index but got:" if name.startswith(SUMS) else "int32 or int64 for index, got"
+        raise RuntimeError(f"{name}(): Expected dtype {expected} {index.dtype.name}")
+    if size is not None and index.size and not (-size <= index.min() and index.max() < size):
         raise IndexError(f"{name}(): index out of range in self: dimension {dim} has size {size}")
 
 
@@ -112,14 +117,14 @@ def _added(whole: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -
     return whole
 
 
-def _check_slices(name: str, input: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> int:
+def check_slices(name: str, input: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> int:
     """The dimension, where `source` holds one slice of `input` for each index; RuntimeError else."""
     dim = one_dim(dim, input.ndim)
-    _index_vector(name, index, size_along(input, dim), dim)
-    ours, theirs, adds = type_name(input.dtype), type_name(source.dtype), name == "index_add"
+    _index_vector(name, index, None if name == "index_reduce" else size_along(input, dim), dim)
+    ours, theirs, adds = type_name(input.dtype), type_name(source.dtype), name in SUMS
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({ours}) and source ({theirs}) must have the same scalar type"
+            f"{name}_(): self ({ours}) and source ({theirs}) must have the same scalar type"
             if adds
             else f"{name}_(): self and source expected to have the same dtype, but got (self) {ours} and (source) {theirs}"
         )
@@ -128,7 +133,7 @@ def _check_slices(name: str, input: np.ndarray, dim: int, index: np.ndarray, sou
         return dim
     if (have := size_along(source, dim)) != index.size:
         text = f"Number of indices ({index.size}) should be equal to source.size(dim)"
-        raise RuntimeError(f"index_add_(): {text}: ({have}), for dim: {dim}") if adds else IndexError(f"{name}_(): {text} ({have})")
+        raise RuntimeError(f"{name}_(): {text}: ({have}), for dim: {dim}") if adds else IndexError(f"{name}_(): {text} ({have})")
     raise RuntimeError(f"{name}(): source {shape_text(source)} does not fit self {shape_text(input)}: expected {expected}")
 
 
@@ -141,7 +146,7 @@ class index_add:
     """`input` with slices of `source`, times alpha, added at `index` along `dim`; repeated indices add up."""
 
     def canonical(input, dim: int, index, source, alpha=1):
-        return _check_slices("index_add", input, dim, index, source), alpha
+        return check_slices("index_add", input, dim, index, source), alpha
 
     def forward(xp, input: Array, dim: int, index: Index, source: Array, *, alpha=1):
         added = source if alpha == 1 else source * number_in(alpha, source.dtype)
@@ -181,7 +186,7 @@ class index_copy:
     Of repeated indices the last is kept, and it alone gets a gradient.
     """
 
-    def canonical(input, dim: int, index, source): return _check_slices("index_copy", input, dim, index, source)
+    def canonical(input, dim: int, index, source): return check_slices("index_copy", input, dim, index, source)
 
     def forward(xp, input: Array, dim: int, index: Index, source: Array):
         whole = xp.array(input, order="C")
@@ -274,11 +279,10 @@ def _filled(fill, copy, input: Tensor, dim: int, index: Tensor, value) -> Tensor
 
 def index_fill_(self: Tensor, dim: int, index: Tensor, value) -> Tensor:
     """In-place form of `index_fill`."""
+    return _filled(_fill_, Tensor.index_copy_, self, dim, index, value)
 
-    def fill(input, *rest):
-        return inplace(index_fill_number.operator, input, rest)
 
-    return _filled(fill, Tensor.index_copy_, self, dim, index, value)
+_fill_ = in_place("index_fill_", lambda self, *rest: (index_fill_number, *rest))
 
 
 @composite(method=True, inplace=index_fill_)

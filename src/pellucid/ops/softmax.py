@@ -9,6 +9,7 @@ import numpy as np
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as F
 from pellucid.core.random import exponential
+from pellucid.kernels import softmax as kernels
 from pellucid.ops.checks import scalar_name
 from pellucid.ops.dims import one_dim
 from pellucid.ops.factories import zeros_like
@@ -27,11 +28,6 @@ def _canonical(input, dim: int) -> int:
 
 def _canonical_pair(input, output, dim: int) -> int:
     return dim % max(input.ndim, 1)
-
-
-def _shifted(xp, input, dim: int):
-    """The input with its maximum along `dim` taken off, so that no exponential overflows."""
-    return input - xp.maximum.reduce(input, axis=dim, keepdims=True) if input.ndim else input - input
 
 
 def _samples(make):
@@ -57,14 +53,7 @@ class _softmax:
     samples = _samples
 
     def forward(xp, input: Array, dim: int):
-        if not input.size:
-            return input.copy()
-        made = _shifted(xp, input, dim)
-        made = xp.exp(made, out=made if made.ndim else None)
-        if not made.ndim:
-            return made
-        made /= xp.add.reduce(made, axis=dim, keepdims=True)
-        return made
+        return kernels.softmax(input, dim) if input.size else input.copy()
 
     def vjp_input(F, grad, result, dim): return F.softmax_backward(grad, result, dim)
     def jvp_input(F, tangent, result, dim): return F.softmax_backward(tangent, result, dim)
@@ -78,12 +67,7 @@ class softmax_backward:
     samples = _pair_samples
 
     def forward(xp, input: Array, output: Array, dim: int):
-        made = input * output
-        if not made.ndim:
-            return made - made * output
-        total = xp.add.reduce(made, axis=dim, keepdims=True)
-        made -= output * total
-        return made
+        return kernels.softmax_backward(input, output, dim)
 
     def vjp_input(F, grad, output, dim): return F.softmax_backward(grad, output, dim)
 
@@ -107,12 +91,7 @@ class _log_softmax:
     samples = _samples
 
     def forward(xp, input: Array, dim: int):
-        if not input.size:
-            return input.copy()
-        made = _shifted(xp, input, dim)
-        if made.ndim:
-            made -= xp.log(xp.add.reduce(xp.exp(made), axis=dim, keepdims=True))
-        return made
+        return kernels.log_softmax(input, dim) if input.size else input.copy()
 
     def vjp_input(F, grad, result, dim): return F.log_softmax_backward(grad, result, dim)
     def jvp_input(F, tangent, result, dim): return tangent - F.sum_dim(tangent * F.exp(result), dim, True)
@@ -126,11 +105,7 @@ class log_softmax_backward:
     samples = _pair_samples
 
     def forward(xp, input: Array, output: Array, dim: int):
-        made = xp.exp(output)
-        if not made.ndim:
-            return input - made * input
-        made *= xp.add.reduce(input, axis=dim, keepdims=True)
-        return xp.subtract(input, made, out=made)
+        return kernels.log_softmax_backward(input, output, dim)
 
     def vjp_input(F, grad, output, dim): return grad - F.sum_dim(grad * F.exp(output), dim, True)
     def vjp_output(F, grad, input, output, dim): return -grad * F.exp(output) * F.sum_dim(input, dim, True)

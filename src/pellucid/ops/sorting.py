@@ -11,54 +11,14 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
 from pellucid.core.tensor import Number, wrap
-from pellucid.kernels import equal_elements
-from pellucid.ops.batches import for_each
+from pellucid.kernels import sorting as kernel
+from pellucid.kernels.sorting import taken
+from pellucid.ops.batches import all_for_each
 from pellucid.ops.checks import require_kind, scalar_name
 from pellucid.ops.dims import one_dim, require_elements
-from pellucid.ops.selection import WITH_INDICES, Listed, Picked, taken
+from pellucid.ops.selection import WITH_INDICES, Listed, Picked
 
 __all__ = ["argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "searchsorted", "sort", "topk"]
-
-
-def order(xp, input: np.ndarray, dim: int, descending: bool) -> np.ndarray:
-    """The indices that sort along a dimension, equal elements in their order."""
-    if not descending:
-        return input.argsort(axis=dim, kind="stable")
-    reverse = (slice(None),) * dim + (slice(None, None, -1),)
-    backwards = input[reverse].argsort(axis=dim, kind="stable")
-    return (input.shape[dim] - 1 - backwards)[reverse]
-
-
-def _differ(ordered: np.ndarray) -> np.ndarray:
-    """Where an element of sorted rows differs from the one before; one NaN is like another."""
-    here, before = ordered[..., 1:], ordered[..., :-1]
-    return (here != before) & ((here == here) | (before == before))
-
-
-def _ranks(rows: np.ndarray, descending: bool) -> np.ndarray:
-    """The ranks of the elements in their rows, equal for equal elements: [N, size]."""
-    places = order(np, rows, 1, descending)
-    ranks = np.zeros(rows.shape, np.int64)
-    np.put_along_axis(ranks, places[:, 1:], _differ(taken(rows, places, 1)).cumsum(1), 1)
-    return ranks
-
-
-def _named(input: np.ndarray, places: np.ndarray, dim: int, descending: bool, wanted: slice, rule, always=False):
-    """The part `wanted` of an order along a dimension; where equal elements leave a choice, `rule` takes it from the ranks."""
-    ordered = np.moveaxis(taken(input, places, dim), dim, -1)[..., max(wanted.start - 1, 0) : wanted.stop + 1]
-    chosen = np.moveaxis(places, dim, -1)[..., wanted].copy()
-    undecided = always | ~_differ(ordered).all(-1)
-    if undecided.any():
-        chosen[undecided] = rule(_ranks(np.moveaxis(input, dim, -1)[undecided], descending))
-    return np.ascontiguousarray(np.moveaxis(chosen, -1, dim))
-
-
-def unstable_order(xp, input: np.ndarray, dim: int, descending: bool) -> np.ndarray:
-    """As `order`, but equal elements come as PyTorch's sort leaves them where it is not asked to be stable."""
-    places, size = order(xp, input, dim, descending), input.shape[dim]
-    if size <= equal_elements.SHORT:
-        return places
-    return _named(input, places, dim, descending, slice(0, size), equal_elements.order_of_sort)
 
 
 def _distinct(*attributes):
@@ -82,7 +42,7 @@ class sort_kernel(Listed):
         require_kind("sort_cpu", input, "fib")
         if not input.ndim:
             return input.copy(), xp.zeros((), np.int64)
-        indices = (order if stable else unstable_order)(xp, input, dim, descending)
+        indices = (kernel.order if stable else kernel.unstable_order)(input, dim, descending)
         return taken(input, indices, dim), xp.ascontiguousarray(indices)
 
     samples = _distinct(-1, True)
@@ -116,25 +76,6 @@ def msort(input, *, out=None):
 
 # --- the k largest, the k-th -----------------------------------------------------------------------------------------
 
-PARTITION = 1000  # from this many elements on the k largest are first set apart, then sorted
-
-
-def _top(xp, input: np.ndarray, k: int, dim: int, largest: bool, in_order: bool) -> np.ndarray:
-    """Indices of the k largest (or smallest) elements along a dimension."""
-    size = input.shape[dim]
-    kept = min(k + 1, size)  # one more shows whether the last has an equal that could stand in its place
-    if size < PARTITION or 4 * kept > size:
-        places = xp.take(order(xp, input, dim, largest), xp.arange(kept), axis=dim)
-    else:
-        places = xp.argpartition(input, size - kept if largest else kept - 1, axis=dim)
-        places = xp.take(places, xp.arange(size - kept, size) if largest else xp.arange(kept), axis=dim)
-        places = taken(places, order(xp, taken(input, places, dim), dim, largest), dim)
-
-    def rule(ranks):
-        return equal_elements.first_in_order(ranks, k, in_order)
-
-    return _named(input, places, dim, largest, slice(0, k), rule, always=not in_order)
-
 
 @operator(method=True, **WITH_INDICES)
 class topk(Listed):
@@ -160,13 +101,13 @@ class topk(Listed):
         if not k:
             shape = tuple(0 if d == dim else s for d, s in enumerate(input.shape))
             return xp.empty(shape, input.dtype), xp.empty(shape, np.int64)
-        indices = _top(xp, input, k, dim, largest, sorted)
+        indices = kernel.top(input, k, dim, largest, sorted)
         return taken(input, indices, dim), indices
 
     samples = _distinct(2, -1)
 
 
-def _picked(xp, input: np.ndarray, indices: np.ndarray, dim: int, keepdim: bool):
+def _picked(input: np.ndarray, indices: np.ndarray, dim: int, keepdim: bool):
     """The pair (values, indices) from indices with the dimension kept."""
     values = taken(input, indices, dim)
     return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
@@ -190,30 +131,12 @@ class kthvalue(Picked):
             raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: k is {k}")
         if not input.ndim:
             return input.copy(), xp.zeros((), np.int64)
-
-        def rule(ranks):
-            return equal_elements.kth_in_order(ranks, k - 1)[:, None]
-
-        indices = _named(input, order(xp, input, dim, False), dim, False, slice(k - 1, k), rule)
-        return _picked(xp, input, indices, dim, keepdim)
+        return _picked(input, kernel.kth(input, k - 1, dim), dim, keepdim)
 
     samples = _distinct(2, 0)
 
 
 # --- median and mode -------------------------------------------------------------------------------------------------
-
-
-def _middle(xp, input: np.ndarray, dim: int, ignore_nan: bool) -> np.ndarray:
-    """Where the lower of the middle elements is; without `ignore_nan` a NaN, if there is one."""
-    ranks = order(xp, input, dim, False)
-    size = input.shape[dim]
-    if input.dtype.kind != "f":
-        return xp.take(ranks, [(size - 1) // 2], axis=dim)
-    nans = xp.isnan(input).sum(axis=dim, keepdims=True)
-    place = xp.maximum(size - nans - 1, 0) // 2
-    if not ignore_nan:
-        place = xp.where(nans > 0, size - nans, (size - 1) // 2)
-    return taken(ranks, place, dim)
 
 
 def _declare_median(name: str, node: str, what: str, ignore_nan: bool):
@@ -228,7 +151,7 @@ def _declare_median(name: str, node: str, what: str, ignore_nan: bool):
             require_kind(f"{name}_cpu", input, "fi")
             if not input.ndim:
                 return input.copy(), xp.zeros((), np.int64)
-            return _picked(xp, input, _middle(xp, input, dim, ignore_nan), dim, keepdim)
+            return _picked(input, kernel.middle(input, dim, ignore_nan), dim, keepdim)
 
         samples = _distinct(0, False)
 
@@ -242,7 +165,7 @@ def _declare_median(name: str, node: str, what: str, ignore_nan: bool):
                 lowest = xp.nan if input.dtype.kind == "f" else xp.iinfo(input.dtype).min
                 return xp.full(input.shape[:lead], lowest, input.dtype)
             rows = input.reshape(*input.shape[:lead], -1)
-            return taken(rows, _middle(xp, rows, lead, ignore_nan), lead)[..., 0]
+            return taken(rows, kernel.middle(rows, lead, ignore_nan), lead)[..., 0]
 
         def vjp_input(F, grad, input, result, lead):
             return F.spread_ties(grad, input, result, tuple(range(lead, input.ndim)), False)
@@ -275,18 +198,6 @@ def nanmedian(input, dim: int | None = None, keepdim: bool = False, *, out=None)
     return nanmedian_all(input, out=out) if dim is None else nanmedian_dim(input, dim, keepdim, out=out)
 
 
-def _most_frequent(xp, input: np.ndarray, dim: int) -> np.ndarray:
-    """Where the most frequent element is last; of several the smallest."""
-    ranks = unstable_order(xp, input, dim, False)
-    ranked = xp.moveaxis(taken(input, ranks, dim), dim, -1)
-    places = xp.arange(ranked.shape[-1])
-    fresh = xp.ones(ranked.shape, bool)
-    fresh[..., 1:] = ranked[..., 1:] != ranked[..., :-1]
-    length = places - xp.maximum.accumulate(xp.where(fresh, places, 0), axis=-1)
-    last = xp.argmax(length, axis=-1)
-    return taken(ranks, xp.expand_dims(last, dim), dim)
-
-
 @operator(method=True, **WITH_INDICES)
 class mode(Picked):
     """The most frequent element along a dimension (the smallest of several), and where it is last.
@@ -299,22 +210,12 @@ class mode(Picked):
         if not input.ndim:
             return input.copy(), xp.zeros((), np.int64)
         require_elements("mode", input, (dim,))
-        return _picked(xp, input, _most_frequent(xp, input, dim), dim, keepdim)
+        return _picked(input, kernel.most_frequent(input, dim), dim, keepdim)
 
     samples = _distinct(0)
 
 
 # --- searching -------------------------------------------------------------------------------------------------------
-
-
-def _search(rows: np.ndarray, wanted: np.ndarray, side: str) -> np.ndarray:
-    """Where values would be inserted into sorted rows: one row for all, or one row for each."""
-    if rows.ndim == 1:
-        return np.asarray(np.searchsorted(rows, wanted, side))
-    count = math.prod(rows.shape[:-1])
-    flat, values = rows.reshape(count, rows.shape[-1]), wanted.reshape(count, wanted.shape[-1])
-    found = [np.searchsorted(row, value, side) for row, value in zip(flat, values, strict=True)]
-    return np.asarray(found, np.int64).reshape(wanted.shape)
 
 
 @operator(promote=Promote.SAME, numbers=("input",), broadcast=False, module=None, name="searchsorted")
@@ -327,15 +228,14 @@ class search:
             _check_sorter(sorter, rows)
             rows = xp.take_along_axis(rows, sorter, -1)
         _check_search(rows, input)
-        return _search(rows, input, "right" if right else "left").astype(kind)
+        return kernel.search(rows, input, "right" if right else "left").astype(kind)
 
     def batch(F, size_of_batch, batched, sorted_sequence, input, sorter, right, kind):
         if batched == {"input"} and sorted_sequence.ndim == 1:
             return F.searchsorted(sorted_sequence, input, sorter, right, kind)
         value = wrap(np.asarray(input._array)) if input.__class__ is Number else input
-        rows = for_each(F, sorted_sequence, "sorted_sequence" in batched, size_of_batch)
-        value = for_each(F, value, "input" in batched, size_of_batch)
-        order = None if sorter is None else for_each(F, sorter, "sorter" in batched, size_of_batch)
+        given = {"sorted_sequence": sorted_sequence, "input": value, "sorter": sorter}
+        rows, value, order = all_for_each(F, batched, size_of_batch, **given)
         values = F.reshape(value, (size_of_batch, math.prod(value.shape[1:]))) if rows.ndim == 2 else value
         return F.reshape(F.searchsorted(rows, values, order, right, kind), value.shape)
 

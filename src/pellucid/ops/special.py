@@ -7,7 +7,6 @@ SciPy computes them (it is imported when the first of them is called), Bessel an
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 
 import numpy as np
@@ -17,8 +16,9 @@ from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.dtype import get_default_dtype
 from pellucid.kernels import bessel
+from pellucid.kernels import special as kernel
 from pellucid.ops.checks import require_kind
-from pellucid.ops.families import SMOOTH, smooth
+from pellucid.ops.families import SMOOTH, of_two, smooth
 from pellucid.ops.powers import log_of
 
 __all__ = ["digamma", "erf", "erfc", "erfinv", "i0", "igamma", "igammac", "lgamma", "logit", "mvlgamma", "polygamma",
@@ -29,18 +29,12 @@ both = ("torch", "special")
 ROOT_PI, ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
 
 
-def scipy_special(name: str, *arrays: np.ndarray) -> np.ndarray:
-    """A function of scipy.special, in the dtype of the last array."""
-    require_kind(f"{name}_cpu", arrays[-1], "f")
-    module = importlib.import_module("scipy.special")  # slow import
-    return np.asarray(getattr(module, name)(*arrays)).astype(arrays[-1].dtype, copy=False)
-
-
-def scipy(name: str):
-    """A forward that is one function of scipy.special."""
+def real(name: str, values=None):
+    """A forward on real numbers: `values`, or SciPy's function of that name."""
 
     def forward(xp, input: Array):
-        return scipy_special(name, input)
+        require_kind(f"{name}_cpu", input, "f")
+        return kernel.scipy(name, input) if values is None else values(input)
 
     return forward
 
@@ -48,47 +42,43 @@ def scipy(name: str):
 # --- error function --------------------------------------------------------------------------------------------------
 
 
-@smooth(scipy("erf"), module=both)
+@smooth(real("erf"), module=both)
 def erf(F, grad, input):
     """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x. Real numbers only."""
     return grad * (F.exp(-(input * input)) * (2 / ROOT_PI))
 
 
-@smooth(scipy("erfc"), module=both)
+@smooth(real("erfc"), module=both)
 def erfc(F, grad, input):
     """One minus the error function, exact for large x. Real numbers only."""
     return grad * (F.exp(-(input * input)) * (-2 / ROOT_PI))
 
 
-def _erfinv(xp, input: Array):
-    return xp.copysign(scipy_special("erfinv", input), input)  # SciPy forgets the sign of zero
-
-
-@smooth(_erfinv, -0.9, 0.9, module=both)
+@smooth(real("erfinv", kernel.erfinv), -0.9, 0.9, module=both)
 def erfinv(F, grad, result):
     """The inverse of the error function, on (-1, 1)."""
     return grad * (F.exp(result * result) * (ROOT_PI / 2))
 
 
-@smooth(scipy("erfcx"), **APART)
+@smooth(real("erfcx"), **APART)
 def erfcx(F, grad, input, result):
     """exp(x^2) * erfc(x), without overflow or underflow. Real numbers only."""
     return grad * (2 * input * result - 2 / ROOT_PI)
 
 
-@smooth(scipy("ndtr"), **APART)
+@smooth(real("ndtr"), **APART)
 def ndtr(F, grad, input):
     """The area under the standard normal density up to x."""
     return grad * (F.exp(input * input * -0.5) * (1 / ROOT_2PI))
 
 
-@smooth(scipy("ndtri"), 0.1, 0.9, **APART)
+@smooth(real("ndtri"), 0.1, 0.9, **APART)
 def ndtri(F, grad, result):
     """The inverse of `ndtr`, on (0, 1)."""
     return grad * (F.exp(result * result * 0.5) * ROOT_2PI)
 
 
-@smooth(scipy("log_ndtr"), **APART)
+@smooth(real("log_ndtr"), **APART)
 def log_ndtr(F, grad, input, result):
     """The logarithm of `ndtr`, exact for very negative x."""
     return grad * (F.exp(input * input * -0.5 - result) * (1 / ROOT_2PI))
@@ -97,24 +87,13 @@ def log_ndtr(F, grad, input, result):
 # --- gamma function --------------------------------------------------------------------------------------------------
 
 
-def _lgamma(xp, input: Array):
-    return xp.where(xp.isinf(input), xp.inf, scipy_special("gammaln", input)).astype(input.dtype)
-
-
-@smooth(_lgamma, 0.3, 3.0)
+@smooth(real("gammaln", kernel.lgamma), 0.3, 3.0)
 def lgamma(F, grad, input):
     """Logarithm of the absolute value of the gamma function. Real numbers only."""
     return grad * F.digamma(input)
 
 
-def _digamma(xp, input: Array):
-    value = scipy_special("psi", input)
-    pole = (input < 0) & (input == xp.floor(input))
-    value = xp.where(pole, xp.nan, value)
-    return xp.where(input == 0, xp.copysign(xp.inf, -input), value).astype(input.dtype)
-
-
-@smooth(_digamma, 0.3, 3.0)
+@smooth(real("psi", kernel.digamma), 0.3, 3.0)
 def digamma(F, grad, input):
     """Derivative of `lgamma`; minus infinity at 0, NaN at negative whole numbers."""
     return grad * F.polygamma_of(input, 1)
@@ -125,17 +104,8 @@ class polygamma_of:
     """The n-th derivative of `digamma`."""
 
     def forward(xp, input: Array, order: int):
-        if order == 0:
-            return scipy_special("psi", input)
-        if order == 1:
-            # reflection: trigamma(x) = pi^2 / sin(pi x)^2 - trigamma(1 - x); scipy's zeta knows positive numbers only
-            mirrored = xp.where(input < 0.5, 1 - input, input)
-            value = scipy_special("zeta", xp.full_like(input, 2), mirrored)
-            sine = xp.sin(math.pi * input)
-            return xp.where(input < 0.5, math.pi**2 / (sine * sine) - value, value).astype(input.dtype)
-        factor = (1 if order % 2 else -1) * math.gamma(order + 1)
-        value = factor * scipy_special("zeta", xp.full_like(input, order + 1), input)
-        return xp.where(input == xp.inf, xp.nan, value).astype(input.dtype)
+        require_kind("psi_cpu" if order == 0 else "zeta_cpu", input, "f")
+        return kernel.polygamma(order, input)
 
     def vjp_input(F, grad, input, order): return grad * F.polygamma_of(input, order + 1)
 
@@ -201,7 +171,7 @@ def _incomplete(name: str, which: str, scipy_name: str, sign: int):
         input, other: real, not negative, broadcastable to a common shape. Returns the common shape.
         """
 
-        def forward(xp, input: Array, other: Array): return scipy_special(scipy_name, input, other)
+        forward = of_two(functools.partial(kernel.scipy, scipy_name), f"{scipy_name}_cpu")
         def vjp_input(F, grad): raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
 
         def vjp_other(F, grad, input, other):
@@ -265,7 +235,7 @@ xlogy = _times_log("xlogy", "input * log(other)", np.log, 0, method=True, inplac
 xlog1py = _times_log("xlog1py", "input * log(1 + other)", np.log1p, 1, module="special")
 
 
-@smooth(scipy("entr"), 0.2, 2.0, **APART)
+@smooth(real("entr"), 0.2, 2.0, **APART)
 def entr(F, grad, input):
     """-x log(x): 0 at 0, minus infinity for negative numbers."""
     return grad * (-F.log(input) - 1)
@@ -274,13 +244,13 @@ def entr(F, grad, input):
 # --- Bessel functions and others -------------------------------------------------------------------------------------
 
 
-@smooth(scipy("i0"), module=both)
+@smooth(real("i0"), module=both)
 def i0(F, grad, input):
     """Modified Bessel function of the first kind, order zero. Real numbers only."""
     return grad * F.i1(input)
 
 
-@smooth(scipy("i0e"), 0.2, 2.0, **APART)
+@smooth(real("i0e"), 0.2, 2.0, **APART)
 def i0e(F, grad, input, result):
     """`i0` scaled by exp(-|x|)."""
     return grad * (F.i1e(input) - F.sgn(input) * result)
@@ -293,14 +263,14 @@ def _not_tiny(F, input, kind):
     return large, F.where(large, input, tiny)
 
 
-@smooth(scipy("i1"), 0.2, 2.0, **APART)
+@smooth(real("i1"), 0.2, 2.0, **APART)
 def i1(F, grad, input, input_dtype, result):
     """Modified Bessel function of the first kind, order one."""
     large, safe = _not_tiny(F, input, input_dtype)
     return grad * F.where(large, F.i0(safe) - result / safe, 0.5)
 
 
-@smooth(scipy("i1e"), 0.2, 2.0, **APART)
+@smooth(real("i1e"), 0.2, 2.0, **APART)
 def i1e(F, grad, input, input_dtype, result):
     """`i1` scaled by exp(-|x|)."""
     large, safe = _not_tiny(F, input, input_dtype)
@@ -315,7 +285,8 @@ class zeta:
     """
 
     def forward(xp, input: Array, other: Array):
-        return xp.where(other == xp.inf, xp.nan, scipy_special("zeta", input, other)).astype(other.dtype)
+        require_kind("zeta_cpu", other, "f")  # formulas call it with integers for input
+        return kernel.zeta(input, other)
 
     def vjp_input(F, grad): raise NotImplementedError("the derivative for 'zeta: self' is not implemented.")
     def vjp_other(F, grad, input, other): return grad * (-input * F.zeta(input + 1, other))
@@ -328,11 +299,7 @@ def _without_derivative(name: str, purpose: str, values) -> None:
     @operator(promote=Promote.FLOAT, module="special", name=name)
     class function:
         __doc__ = f"{purpose}.\n\n    input: [*S], real. Returns [*S], integers as the default float. Not differentiable.\n    "
-
-        def forward(xp, input: Array):
-            require_kind(f"{name}_cpu", input, "f")
-            return scipy_special(values, input) if isinstance(values, str) else values(input)
-
+        forward = real(name, functools.partial(kernel.scipy, values) if isinstance(values, str) else values)
         samples = unary(0.2, 2.0)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.errors import type_name
+from pellucid.core.subscripts import FULL
 from pellucid.core.tensor import Tensor, dim_error
 from pellucid.ops.dims import one_dim
 from pellucid.ops.indexing import take_basic
-from pellucid.ops.subscripts import FULL
 
 __all__ = [
     "chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "unsafe_chunk",

@@ -60,22 +60,22 @@ def _public(function):
     return composite(module="signal.windows")(function)
 
 
-@_public
-def bartlett(M, *, sym=True, **options):
-    """A triangle that begins and ends with zero."""
-    return _window("bartlett", M, sym, **options)
+def _plain(name: str, doc: str) -> None:
+    """Export a window without parameters of its own."""
+
+    def window(M, *, sym=True, **options):
+        return _window(name, M, sym, **options)
+
+    window.__name__, window.__qualname__, window.__doc__ = name, name, doc
+    _public(window)
 
 
-@_public
-def blackman(M, *, sym=True, **options):
-    """0.42 - 0.5 cos x + 0.08 cos 2x, x from 0 to 2 pi."""
-    return _window("blackman", M, sym, **options)
-
-
-@_public
-def cosine(M, *, sym=True, **options):
-    """sin(pi (m + 0.5) / M), also called the sine window."""
-    return _window("cosine", M, sym, **options)
+_plain("bartlett", "A triangle that begins and ends with zero.")
+_plain("blackman", "0.42 - 0.5 cos x + 0.08 cos 2x, x from 0 to 2 pi.")
+_plain("cosine", "sin(pi (m + 0.5) / M), also called the sine window.")
+_plain("hamming", "0.54 - 0.46 cos x, x from 0 to 2 pi.")
+_plain("hann", "(1 - cos x) / 2, x from 0 to 2 pi.")
+_plain("nuttall", "The cosine window of four terms with the smallest side lobes, after Nuttall (1981).")
 
 
 @_public
@@ -113,29 +113,11 @@ def general_hamming(M, *, alpha=0.54, sym=True, **options):
 
 
 @_public
-def hamming(M, *, sym=True, **options):
-    """0.54 - 0.46 cos x, x from 0 to 2 pi."""
-    return _window("hamming", M, sym, **options)
-
-
-@_public
-def hann(M, *, sym=True, **options):
-    """(1 - cos x) / 2, x from 0 to 2 pi."""
-    return _window("hann", M, sym, **options)
-
-
-@_public
 def kaiser(M, *, beta=12.0, sym=True, **options):
     """I0(beta sqrt(1 - t^2)) / I0(beta), t from -1 to 1, with the modified Bessel function I0."""
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
     return _window("kaiser", M, sym, beta, **options)
-
-
-@_public
-def nuttall(M, *, sym=True, **options):
-    """The cosine window of four terms with the smallest side lobes, after Nuttall (1981)."""
-    return _window("nuttall", M, sym, **options)
 
 
 # --- the older names -------------------------------------------------------------------------------------------------
@@ -154,28 +136,24 @@ def _older(title, name, window_length, periodic, *shape, dtype=None, layout=None
     return finished(_points(name, window_length, not periodic, shape).astype(kind), requires_grad, device)
 
 
-@composite()
-def bartlett_window(window_length, periodic=True, **options):
-    """`signal.windows.bartlett`, periodic by default. Here and below: RuntimeError for a negative length or integer dtype."""
-    return _older("bartlett_window", "bartlett", window_length, periodic, **options)
+def _older_of(name: str):
+    """The older name of a window without parameters of its own."""
+
+    def window(window_length, periodic=True, **options):
+        return _older(f"{name}_window", name, window_length, periodic, **options)
+
+    window.__name__ = window.__qualname__ = f"{name}_window"
+    window.__doc__ = f"`signal.windows.{name}`, periodic by default. RuntimeError for a negative length or integer dtype."
+    return composite()(window)
 
 
-@composite()
-def blackman_window(window_length, periodic=True, **options):
-    """`signal.windows.blackman`, periodic by default."""
-    return _older("blackman_window", "blackman", window_length, periodic, **options)
+bartlett_window, blackman_window, hann_window = (_older_of(name) for name in ("bartlett", "blackman", "hann"))
 
 
 @composite()
 def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, **options):
     """alpha - beta cos x, x from 0 to 2 pi; periodic by default."""
     return _older("hamming_window", "general_cosine", window_length, periodic, (alpha, beta), **options)
-
-
-@composite()
-def hann_window(window_length, periodic=True, **options):
-    """`signal.windows.hann`, periodic by default."""
-    return _older("hann_window", "hann", window_length, periodic, **options)
 
 
 @composite()

@@ -84,7 +84,7 @@ class Adafactor(ElementwiseOptimizer):
         step = float(scalars["step"]) + 1
         return {"step": step}, (step**o.beta2_decay, min(o.lr, 1 / sqrt(step)))
 
-    def _write(self, update, scratch):
+    def _write(self, update):
         kind = WIDE.get(update.param._array.dtype.char, np.float32)
         param, grad = update.param._array.astype(kind), update.grad.astype(kind, copy=False)
         slots = {name: slot._array.astype(kind) for name, slot in update.slots.items()}

@@ -7,6 +7,7 @@ from math import sqrt
 import numpy as np
 
 from pellucid.core.dtype import bfloat16
+from pellucid.core.language import message, say
 from pellucid.optim.elementwise import WIDE, ElementwiseOptimizer, check_single, lerp, number
 
 __all__ = ["Muon"]
@@ -73,10 +74,8 @@ class Muon(ElementwiseOptimizer):
     def _check_param(self, param):
         super()._check_param(param)
         if param.ndim != 2:
-            raise ValueError(
-                f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}. "
-                "Give vectors and embeddings to another optimizer, such as AdamW."
-            )
+            first = f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}"
+            raise ValueError(message(first, say("Give vectors and embeddings to another optimizer, such as AdamW.")))
 
     def _read_options(self, group):
         scale_by = group["adjust_lr_fn"]
@@ -98,7 +97,7 @@ class Muon(ElementwiseOptimizer):
             raise RuntimeError("Muon does not support complex parameters")
         return super()._find_slots(param, state, slots)
 
-    def _write(self, update, scratch):
+    def _write(self, update):
         o, param = update.options, update.param._array
         kind = WIDE.get(param.dtype.char, np.float32)
         grad = update.grad.astype(kind, copy=False)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from pellucid.optim.elementwise import ElementwiseOptimizer, add_scaled, check_options, penalised
+from pellucid.kernels import updates
+from pellucid.optim.elementwise import ElementwiseOptimizer, check_options, of_gradient
 
 __all__ = ["Adadelta"]
 
@@ -32,6 +31,8 @@ class Adadelta(ElementwiseOptimizer):
     Raises:
         ValueError: an option out of its range.
     """
+
+    _rule = staticmethod(updates.adadelta)
 
     def __init__(
         self,
@@ -64,20 +65,6 @@ class Adadelta(ElementwiseOptimizer):
     def _slots(self, group):
         return {"square_avg": 0.0, "acc_delta": 0.0}
 
-    @staticmethod
-    def _update(o, constants, param, grad, slots, work, spare):
-        square_avg, acc_delta = slots
-        grad = penalised(o, param, grad, spare)
-        square_avg *= o.rho
-        np.multiply(grad, grad, out=work)
-        add_scaled(square_avg, work, 1 - o.rho, work)
-        np.add(square_avg, o.eps, out=work)
-        np.sqrt(work, out=work)
-        np.divide(grad, work, out=spare)
-        np.add(acc_delta, o.eps, out=work)
-        np.sqrt(work, out=work)
-        delta = np.multiply(spare, work, out=spare)
-        acc_delta *= o.rho
-        np.multiply(delta, delta, out=work)
-        add_scaled(acc_delta, work, 1 - o.rho, work)
-        add_scaled(param, delta, -o.lr, work)
+    def _constants(self, o, scalars, fresh):
+        numbers = o.lr, o.rho, 1 - o.rho, o.eps
+        return {"step": scalars["step"] + 1}, updates.AdadeltaFactors(*of_gradient(o), *numbers)

@@ -5,15 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.core.tensor import wrap
-from pellucid.optim.elementwise import (
-    ElementwiseOptimizer,
-    add_scaled,
-    check_options,
-    filled,
-    number,
-    penalised,
-    scalar_dtype,
-)
+from pellucid.kernels import updates
+from pellucid.optim.elementwise import ElementwiseOptimizer, check_options, filled, number, of_gradient, scalar_dtype
 
 __all__ = ["Adagrad"]
 
@@ -40,6 +33,8 @@ class Adagrad(ElementwiseOptimizer):
     Raises:
         ValueError: an option out of its range.
     """
+
+    _rule = staticmethod(updates.adagrad)
 
     def __init__(
         self,
@@ -91,15 +86,5 @@ class Adagrad(ElementwiseOptimizer):
 
     def _constants(self, o, scalars, fresh):
         step = float(scalars["step"]) + 1
-        return {"step": step}, (o.lr / (1 + (step - 1) * o.lr_decay),)
-
-    @staticmethod
-    def _update(o, constants, param, grad, slots, work, spare):
-        (rate,), (total,) = constants, slots
-        grad = penalised(o, param, grad, spare)
-        np.multiply(grad, grad, out=work)
-        total += work
-        np.sqrt(total, out=work)
-        work += o.eps
-        np.divide(grad, work, out=work)
-        add_scaled(param, work, -rate, work)
+        rate = o.lr / (1 + (step - 1) * o.lr_decay)
+        return {"step": step}, updates.AdagradFactors(*of_gradient(o), rate, o.eps)

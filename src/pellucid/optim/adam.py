@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-
 from pellucid.core.tensor import Tensor
-from pellucid.optim.elementwise import (
-    ElementwiseOptimizer,
-    add_scaled,
-    check_options,
-    decayed,
-    lerp,
-    root_of_correction,
-)
+from pellucid.kernels import updates
+from pellucid.optim.elementwise import ElementwiseOptimizer, check_options, of_gradient, root_of_correction
 
-__all__ = ["Adam", "update_moments"]
+__all__ = ["Adam"]
 
 
 class Adam(ElementwiseOptimizer):
@@ -44,6 +36,7 @@ class Adam(ElementwiseOptimizer):
     """
 
     _later_options: ClassVar[dict[str, Any]] = {"amsgrad": False, "decoupled_weight_decay": False}
+    _rule = staticmethod(updates.adam)
 
     def __init__(
         self,
@@ -88,31 +81,11 @@ class Adam(ElementwiseOptimizer):
         step = float(scalars["step"]) + 1
         beta1, beta2 = o.betas
         correction = root_of_correction(beta2, step)
-        # sqrt(v) / correction + eps is (sqrt(v) + eps * correction) / correction: one operation on the block less
-        return {"step": step}, (o.lr / (1 - beta1**step) * correction, o.eps * correction)
+        # sqrt(v) / correction + eps is (sqrt(v) + eps * correction) / correction: one operation less
+        rate, eps = o.lr / (1 - beta1**step) * correction, o.eps * correction
+        numbers = 1 - beta1, beta2, 1 - beta2, rate, eps, float(o.amsgrad)
+        return {"step": step}, updates.AdamFactors(*of_gradient(o), *numbers)
 
-    @staticmethod
-    def _update(o, constants, param, grad, slots, work, spare):
-        step_size, eps = constants
-        exp_avg, exp_avg_sq = slots[:2]
-        grad = decayed(o, param, grad, spare)
-        update_moments(o.betas, grad, exp_avg, exp_avg_sq, work)
-        if o.amsgrad:
-            exp_avg_sq = np.maximum(slots[2], exp_avg_sq, out=slots[2])
-        np.sqrt(exp_avg_sq, out=work)
-        work += eps
-        np.divide(exp_avg, work, out=work)
-        add_scaled(param, work, -step_size, work)
-
-
-def update_moments(betas: tuple[float, float], grad, exp_avg, exp_avg_sq, work) -> None:
-    """Move the running means of the gradient and of its square, in place."""
-    beta1, beta2 = betas
-    lerp(exp_avg, grad, 1 - beta1, work)
-    exp_avg_sq *= beta2
-    np.multiply(grad, grad, out=work)
-    work *= 1 - beta2
-    exp_avg_sq += work
 
 
 def _check_kinds(betas) -> None:

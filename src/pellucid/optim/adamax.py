@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from pellucid.optim.elementwise import ElementwiseOptimizer, add_scaled, check_options, lerp, penalised
+from pellucid.kernels import updates
+from pellucid.optim.elementwise import ElementwiseOptimizer, check_options, of_gradient
 
 __all__ = ["Adamax"]
 
@@ -30,6 +29,8 @@ class Adamax(ElementwiseOptimizer):
     Raises:
         ValueError: an option out of its range.
     """
+
+    _rule = staticmethod(updates.adamax)
 
     def __init__(
         self,
@@ -62,16 +63,5 @@ class Adamax(ElementwiseOptimizer):
 
     def _constants(self, o, scalars, fresh):
         step = float(scalars["step"]) + 1
-        return {"step": step}, (o.lr / (1 - o.betas[0] ** step),)
-
-    @staticmethod
-    def _update(o, constants, param, grad, slots, work, spare):
-        (rate,), (exp_avg, exp_inf) = constants, slots
-        grad = penalised(o, param, grad, spare)
-        lerp(exp_avg, grad, 1 - o.betas[0], work)
-        exp_inf *= o.betas[1]
-        np.abs(grad, out=work)
-        work += o.eps
-        np.maximum(exp_inf, work, out=exp_inf)
-        np.divide(exp_avg, exp_inf, out=work)
-        add_scaled(param, work, -rate, work)
+        numbers = 1 - o.betas[0], o.betas[1], o.lr / (1 - o.betas[0] ** step), o.eps
+        return {"step": step}, updates.AdamaxFactors(*of_gradient(o), *numbers)

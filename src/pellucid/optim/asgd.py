@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from pellucid.optim.elementwise import ElementwiseOptimizer, add_scaled, check_options, number, penalised
+from pellucid.kernels import updates
+from pellucid.optim.elementwise import ElementwiseOptimizer, check_options, number
 
 __all__ = ["ASGD"]
 
@@ -35,6 +34,8 @@ class ASGD(ElementwiseOptimizer):
     """
 
     _own_dtype = ("step", "eta", "mu")
+
+    _rule = staticmethod(updates.asgd)
 
     def __init__(
         self,
@@ -73,16 +74,6 @@ class ASGD(ElementwiseOptimizer):
         step = float(scalars["step"]) + 1
         eta = o.lr / (1 + o.lambd * o.lr * step) ** o.alpha
         mu = 1 / max(1, step - o.t0)
-        return {"step": step, "eta": eta, "mu": mu}, (float(scalars["eta"]), float(scalars["mu"]))
-
-    @staticmethod
-    def _update(o, constants, param, grad, slots, work, spare):
-        (eta, mu), (ax,) = constants, slots
-        grad = penalised(o, param, grad, spare)
-        param *= 1 - o.lambd * eta
-        add_scaled(param, grad, -eta, work)
-        if mu == 1:
-            ax[...] = param
-        else:
-            np.subtract(param, ax, out=work)
-            add_scaled(ax, work, mu, work)
+        now = float(scalars["eta"])
+        factors = -1.0 if o.maximize else 1.0, o.weight_decay, 1 - o.lambd * now, now
+        return {"step": step, "eta": eta, "mu": mu}, updates.ASGDFactors(*factors, float(scalars["mu"]))

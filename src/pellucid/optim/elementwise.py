@@ -1,17 +1,16 @@
-"""Runs update rules that treat every element of a parameter alone; the rules themselves are in one file a family.
+"""Runs update rules that treat every element of a parameter alone; what each remembers is in one file a family.
 
 A step has two halves. The first looks at everything (options, gradients, saved state), makes what is missing and
 computes each parameter's constants, and changes nothing. The second writes. So a step that fails leaves parameters and
 state as they were.
 
-The second half walks each parameter in blocks that fit the processor's cache: a rule is a dozen array operations, and
-only the first of them fetches a block from memory. A rule sees contiguous float32 or float64 arrays and nothing else:
-half precision is computed in float32, complex numbers as pairs, odd memory layouts through a copy.
+The rules' arithmetic is in `kernels/updates.py`, which takes all parameters of a group at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable
 from math import sqrt
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
@@ -19,28 +18,45 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from pellucid.core.dtype import get_default_dtype
+from pellucid.core.language import message, say
 from pellucid.core.quiet import quiet
-from pellucid.core.tensor import Tensor, wrap
+from pellucid.core.sites import caller
+from pellucid.core.tensor import Tensor, counter, wrap
+from pellucid.kernels.updates import WIDE, Move, Scratch, is_packed, lerp, move
 from pellucid.optim.kinds import SWITCHES, check_options_known, check_state_names, missing_state
 from pellucid.optim.optimizer import Optimizer, evaluate
 
 __all__ = [
-    "BLOCK",
+    "WIDE",
     "ElementwiseOptimizer",
-    "add_scaled",
     "check_options",
     "check_range",
     "check_single",
-    "decayed",
+    "filled",
     "lerp",
     "number",
-    "penalised",
+    "of_gradient",
     "root_of_correction",
+    "scalar_dtype",
 ]
 
-BLOCK = 32768  # elements; six arrays of float32 then take 790 KB, which stays in a core's second-level cache
 
-WIDE = {"f": np.float32, "d": np.float64, "F": np.float32, "D": np.float64}  # what a rule computes in, by dtype.char
+class Known(NamedTuple):
+    """What was found out about a parameter's memory, kept from step to step."""
+
+    array: np.ndarray  # the parameter's
+    arrays: list[np.ndarray]  # those of the slots
+    slots: dict[str, Tensor]
+    packed: bool  # what `is_packed` says of all of them
+
+    def still_holds(self, state: dict, names: dict) -> bool:
+        """Whether the state has the same slots, in the same memory."""
+        if self.slots.keys() != names.keys():
+            return False
+        for (name, tensor), array in zip(self.slots.items(), self.arrays, strict=True):
+            if state.get(name) is not tensor or tensor._array is not array:
+                return False
+        return True
 
 
 class Update(NamedTuple):
@@ -48,17 +64,26 @@ class Update(NamedTuple):
 
     param: Tensor
     grad: np.ndarray
-    slots: dict[str, Tensor]  # state tensors shaped like the parameter, those just made included
+    memory: Known
+    fresh: bool  # whether the slots were made for this step
     scalars: dict[str, Any]  # new values of 0-d state tensors
     options: SimpleNamespace
     constants: tuple
+
+    @property
+    def slots(self) -> dict[str, Tensor]:
+        """State tensors shaped like the parameter, those just made included."""
+        return self.memory.slots
 
 
 class ElementwiseOptimizer(Optimizer):
     """An optimizer declared by its state, its constants and its rule for a block of elements.
 
-    A subclass gives `_update`, and where it needs them `_slots`, `_scalars` and `_constants`.
+    A subclass gives `_rule` and `_constants`, and where it needs them `_slots` and `_scalars`; one whose elements are not
+    alone gives `_write` instead of `_rule`.
     """
+
+    _rule: ClassVar[Callable | None] = None  # the function in kernels/updates.py
 
     # options, besides the switches, that states saved by old versions lack, and their values there
     _later_options: ClassVar[dict[str, Any]] = {}
@@ -75,6 +100,7 @@ class ElementwiseOptimizer(Optimizer):
     def _forget(self) -> None:
         """Drop what is only kept to save time."""
         self._known_options: dict[int, tuple[list, SimpleNamespace]] = {}
+        self._known: dict[int, Known] = {}
         self._scratch = Scratch(0)
 
     # --- what a subclass declares ------------------------------------------------------------------------------------
@@ -91,17 +117,9 @@ class ElementwiseOptimizer(Optimizer):
         """New values of the scalars, and the numbers the rule needs in this step. Changes nothing.
 
         `scalars` holds NumPy numbers of the saved precision; `fresh` says that the parameter's slots were made for this
-        step.
+        step. Parameters for which all three are equal share the result.
         """
         return {"step": scalars["step"] + 1}, ()
-
-    @staticmethod
-    def _update(o: SimpleNamespace, constants: tuple, param, grad, slots: list, work, spare) -> None:
-        """Move a block: change `param` and `slots` in place, never `grad`. `work` and `spare` are scratch arrays.
-
-        All are float32 or float64 arrays of one type, one shape and one or more dimensions.
-        """
-        raise NotImplementedError
 
     # --- the step ----------------------------------------------------------------------------------------------------
 
@@ -123,28 +141,47 @@ class ElementwiseOptimizer(Optimizer):
         with quiet():
             pending = [(group, group["params"]) for group in self.param_groups]
             while pending:  # once, unless a parameter stands twice in a group
-                updates, again = [], []
+                plans, again = [], []
                 for group, params in pending:
                     first, rest = _first_and_rest(params)
-                    updates += self._plan(group, first)
+                    plans.append(self._plan(group, first))
                     if rest:
                         again.append((group, rest))
-                self._carry_out(updates)
+                for plan in plans:
+                    self._carry_out(plan)
                 pending = again
         return loss
 
-    def _plan(self, group: dict[str, Any], params: list[Tensor]) -> Iterator[Update]:
+    def _plan(self, group: dict[str, Any], params: list[Tensor]) -> list[Update]:
         options, slots, scalars = self._read_options(group), self._slots(group), self._scalars(group)
+        shared: dict[tuple, tuple[dict, tuple]] = {}
+        updates, states = [], self.state
         for param in params:
             grad = param._grad
             if grad is None:
                 continue
+            state = states.get(param) or {}
+            memory, fresh = self._find(param, grad, state, slots)
+            values = tuple([self._find_scalar(state, name, first) for name, first in scalars.items()])
+            known = shared.get((fresh, *values))
+            if known is None:
+                known = self._constants(options, dict(zip(scalars, values, strict=True)), fresh)
+                shared[fresh, *values] = known
+            updates.append(Update(param, grad._array, memory, fresh, known[0], options, known[1]))
+        return updates
+
+    def _find(self, param: Tensor, grad: Tensor, state: dict, slots: dict) -> tuple[Known, bool]:
+        """The slots, and whether they were made for this step; raises for what does not fit."""
+        known, array, value = self._known.get(id(param)), param._array, grad._array
+        same = known is not None and known.array is array
+        if not (same and value.shape == array.shape and value.dtype is array.dtype and array.flags.writeable):
             check_gradient(param, grad)
-            state = self.state.get(param) or {}
-            arrays, fresh = self._find_slots(param, state, slots)
-            values = {name: self._find_scalar(state, name, first) for name, first in scalars.items()}
-            new_values, constants = self._constants(options, values, fresh)
-            yield Update(param, grad._array, arrays, new_values, options, constants)
+        if same and known.still_holds(state, slots):
+            return known, False
+        found, fresh = self._find_slots(param, state, slots)
+        arrays = [tensor._array for tensor in found.values()]
+        known = self._known[id(param)] = Known(array, arrays, found, is_packed([array, *arrays]))
+        return known, fresh
 
     def _read_options(self, group: dict[str, Any]) -> SimpleNamespace:
         """The group's options as plain numbers; TypeError where one that has to be a number is not."""
@@ -168,10 +205,9 @@ class ElementwiseOptimizer(Optimizer):
                     raise missing_state(self, name, state)
                 tensor, fresh = wrap(filled(param._array, first)), True
             elif tensor._array.shape != param._array.shape:
-                raise RuntimeError(
-                    f"The size of {name} {tuple(tensor._array.shape)} must match the size of its parameter "
-                    f"{tuple(param._array.shape)}: the parameter changed its shape, or the state is another one's"
-                )
+                shape = tuple(param._array.shape)
+                first = f"The size of {name} {tuple(tensor._array.shape)} must match the size of its parameter {shape}"
+                raise RuntimeError(message(first, say("The parameter changed its shape, or the state is another one's.")))
             found[name] = tensor
         return found, fresh
 
@@ -185,26 +221,29 @@ class ElementwiseOptimizer(Optimizer):
         return value._array.reshape(())[()] if isinstance(value, Tensor) else scalar_dtype().type(value)
 
     def _carry_out(self, updates: list[Update]) -> None:
-        self._scratch.grow(max((update.param._array.size for update in updates), default=0))
         for update in updates:
             self._commit(update)
-            self._write(update, self._scratch)
-            update.param._bump_version()
+        self._move(updates)
+        line = caller(sys._getframe(1))
+        for update in updates:
+            counter(update.param).bump("_bump_version", *line)
 
-    def _write(self, update: Update, scratch: Scratch) -> None:
-        """Move one parameter and its slots."""
-        param, grad = update.param._array, update.grad
-        slots = [slot._array for slot in update.slots.values()]
-        if scratch.takes_whole(param, (param, grad, *slots)):
-            work, spare = scratch.shaped(param)
-            self._update(update.options, update.constants, param, grad, slots, work, spare)
+    def _move(self, updates: list[Update]) -> None:
+        """Change parameters and slots of one group."""
+        if self._rule is None:
+            for update in updates:
+                self._write(update)
             return
-        for pieces in blocks((param, *slots), grad, scratch):
-            self._update(update.options, update.constants, *pieces)
+        moves = [Move(u.constants, u.memory.array, u.grad, u.memory.arrays, u.memory.packed) for u in updates]
+        move(self._rule, moves, self._scratch)
+
+    def _write(self, update: Update) -> None:
+        """Change one parameter and its slots, where there is no rule."""
+        raise NotImplementedError
 
     def _commit(self, update: Update) -> None:
         """Put made slots and new scalars into the parameter's state."""
-        if not update.scalars and not update.slots:
+        if not update.scalars and not update.fresh:
             return
         state = self.state[update.param]
         for name, value in update.scalars.items():
@@ -213,7 +252,8 @@ class ElementwiseOptimizer(Optimizer):
                 tensor._array[...] = value
             else:
                 state[name] = wrap(np.array(value, scalar_dtype()))
-        state.update(update.slots)
+        if update.fresh:
+            state.update(update.slots)
 
     # --- loading -----------------------------------------------------------------------------------------------------
 
@@ -293,10 +333,9 @@ def check_options(lr, betas=(), **others) -> None:
 def _refuse_differentiable(defaults: dict[str, Any]) -> None:
     if defaults.get("fused"):
         raise RuntimeError("`fused` does not support `differentiable`: leave one of them out")
-    raise NotImplementedError(
-        "differentiable=True is not supported: steps act on arrays, outside of autograd. Write the update as tensor "
-        "operations, new = param - lr * grad, to differentiate through it."
-    )
+    first = "differentiable=True is not supported: steps act on arrays, outside of autograd"
+    way_out = say("Write the update as tensor operations, new = param - lr * grad, to differentiate through it.")
+    raise NotImplementedError(message(first, way_out))
 
 
 # --- state -----------------------------------------------------------------------------------------------------------
@@ -305,18 +344,17 @@ def _refuse_differentiable(defaults: dict[str, Any]) -> None:
 def check_gradient(param: Tensor, grad: Tensor) -> None:
     """RuntimeError where a gradient does not fit its parameter, or the parameter cannot be written to."""
     if grad._array.shape != param._array.shape:
-        raise RuntimeError(
-            f"The size of a gradient {tuple(grad._array.shape)} must match the size of its parameter "
-            f"{tuple(param._array.shape)}: was the parameter's .data replaced after backward?"
-        )
+        first = f"The size of a gradient {tuple(grad._array.shape)} must match the size of its parameter {tuple(param._array.shape)}"
+        raise RuntimeError(message(first, say("Was the parameter's .data replaced after backward?")))
     if grad._array.dtype.kind == "c" and param._array.dtype.kind != "c":
         raise RuntimeError(f"a parameter of dtype {param.dtype} cannot take a gradient of dtype {grad.dtype}")
     flags = param._array.flags
     if not flags.writeable or (not flags.c_contiguous and _overlaps(param._array)):
-        raise RuntimeError(
+        first = (
             f"a parameter of shape {tuple(param._array.shape)} cannot be updated: its memory is read-only, or several "
-            "of its elements share one place (expand). Use clone() to give it memory of its own."
+            "of its elements share one place (expand)"
         )
+        raise RuntimeError(message(first, say("Use clone() to give it memory of its own.")))
 
 
 def _overlaps(array: np.ndarray) -> bool:
@@ -347,145 +385,18 @@ def scalar_dtype() -> np.dtype:
     return kind if kind == np.float64 else np.dtype(np.float32)
 
 
-# --- blocks ----------------------------------------------------------------------------------------------------------
+# --- numbers that rules share ----------------------------------------------------------------------------------------
 
 
-class Scratch:
-    """Two scratch arrays of each computing type, made on first use and kept from step to step."""
+def of_gradient(o: SimpleNamespace) -> tuple[float, float, float]:
+    """How a rule makes the gradient it goes on with: the first numbers of every rule's, see `updates.Factors`.
 
-    def __init__(self, largest: int):
-        self.size = min(2 * largest, BLOCK)  # a complex element counts as two
-        self.flat: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
-        self.by_shape: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
-
-    def grow(self, largest: int) -> None:
-        """Make room for blocks of parameters of up to `largest` elements."""
-        if min(2 * largest, BLOCK) > self.size:
-            self.__init__(largest)
-
-    def get(self, kind, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Two arrays of `size` elements."""
-        pair = self.flat.get(kind)
-        if pair is None:
-            pair = self.flat[kind] = (np.empty(self.size, kind), np.empty(self.size, kind))
-        return pair[0][:size], pair[1][:size]
-
-    def shaped(self, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Two arrays like `array`."""
-        key = (array.dtype, array.shape)
-        pair = self.by_shape.get(key)
-        if pair is None:
-            work, spare = self.get(array.dtype.type, array.size)
-            pair = self.by_shape[key] = (work.reshape(array.shape), spare.reshape(array.shape))
-        return pair
-
-    @staticmethod
-    def takes_whole(param: np.ndarray, arrays: tuple[np.ndarray, ...]) -> bool:
-        """Whether a rule can have the arrays as they are: one small block, and nothing to convert."""
-        kind = param.dtype
-        if param.size > BLOCK or not param.ndim or kind.char not in "fd":
-            return False
-        for array in arrays:
-            if array.dtype is not kind or not array.flags.c_contiguous:
-                return False
-        return True
-
-
-def blocks(arrays: tuple[np.ndarray, ...], grad: np.ndarray, scratch: Scratch) -> Iterator[tuple]:
-    """Cut a parameter into pieces for a rule.
-
-    Args:
-        arrays: the parameter and its slots, of one shape; written to through the yielded pieces.
-        grad: the gradient, same shape, any floating dtype; only read.
-
-    Yields:
-        (param, grad, slots, work, spare): flat contiguous arrays of one length.
+    weight_decay * param is part of what is minimised, or, decoupled, the parameter shrinks by the share lr * weight_decay.
     """
-    kind = WIDE.get(arrays[0].dtype.char, np.float32)
-    flats, grad, copied = _flattened(arrays, grad, kind)
-    exact = all(flat.dtype == kind for flat in flats)
-    total = flats[0].size
-    for start in range(0, total, BLOCK):
-        stop = min(start + BLOCK, total)
-        work, spare = scratch.get(kind, stop - start)
-        pieces = [flat[start:stop] for flat in flats] if total > BLOCK else flats
-        if exact:
-            yield pieces[0], grad[start:stop], pieces[1:], work, spare
-        else:
-            wide = [piece.astype(kind) for piece in pieces]
-            yield wide[0], grad[start:stop].astype(kind), wide[1:], work, spare
-            for piece, value in zip(pieces, wide, strict=True):
-                piece[...] = value
-    for array, flat in copied:
-        array[...] = (flat.view(array.dtype) if array.dtype.kind == "c" else flat).reshape(array.shape)
-
-
-def _flattened(arrays: tuple[np.ndarray, ...], grad: np.ndarray, kind):
-    """Flat views where all share a packed layout, flat copies else; and which copies have to be written back."""
-    if arrays[0].dtype.kind == "c":
-        grad = grad.astype(arrays[0].dtype, copy=False)
-    if all(array.flags.c_contiguous for array in arrays):
-        copied, flats = [], [array.reshape(-1) for array in arrays]
-        grad = grad.reshape(-1)
-    else:
-        order = sorted(range(arrays[0].ndim), key=lambda axis: -abs(arrays[0].strides[axis]))
-        turned = [array.transpose(order) for array in arrays]
-        if all(array.flags.c_contiguous for array in turned):
-            copied, flats = [], [array.reshape(-1) for array in turned]
-            grad = grad.transpose(order).reshape(-1)
-        else:
-            flats = [np.array(array, order="C").reshape(-1) for array in arrays]
-            copied, grad = list(zip(arrays, flats, strict=True)), grad.reshape(-1)
-    if arrays[0].dtype.kind == "c":
-        flats, grad = [flat.view(kind) for flat in flats], grad.view(kind)
-        copied = [(array, flat) for (array, _), flat in zip(copied, flats, strict=False)]
-    return flats, grad, copied
-
-
-# --- steps that rules share ------------------------------------------------------------------------------------------
-
-
-def penalised(o: SimpleNamespace, param, grad, spare):
-    """The gradient of what is minimised: turned round under `maximize`, plus weight_decay * param.
-
-    Returns `grad` itself where nothing is to be done, `spare` filled otherwise.
-    """
-    if o.weight_decay == 0:
-        return np.negative(grad, out=spare) if o.maximize else grad
-    np.multiply(param, o.weight_decay, out=spare)
-    return np.subtract(spare, grad, out=spare) if o.maximize else np.add(spare, grad, out=spare)
-
-
-def decayed(o: SimpleNamespace, param, grad, spare):
-    """The gradient as from `penalised`, for rules that know decoupled_weight_decay.
-
-    With it the parameter shrinks instead, by the share lr * weight_decay.
-    """
-    if not o.decoupled_weight_decay:
-        return penalised(o, param, grad, spare)
-    if o.weight_decay != 0:
-        param *= 1 - o.lr * o.weight_decay
-    return np.negative(grad, out=spare) if o.maximize else grad
-
-
-def lerp(start, end, weight: float, work) -> None:
-    """start += weight * (end - start), in place; from the other end for weights of a half and more, as PyTorch does."""
-    np.subtract(end, start, out=work)
-    if abs(weight) < 0.5:
-        work *= weight
-        start += work
-    else:
-        work *= 1 - weight
-        np.subtract(end, work, out=start)
-
-
-def add_scaled(total, value, factor: float, work) -> None:
-    """total += factor * value, in place."""
-    if factor == 1:
-        total += value
-        return
-    np.multiply(value, factor, out=work)
-    total += work
+    sign, decay = -1.0 if o.maximize else 1.0, getattr(o, "weight_decay", 0.0)
+    if getattr(o, "decoupled_weight_decay", False):
+        return sign, 0.0, 1 - o.lr * decay if decay else 1.0
+    return sign, decay, 1.0
 
 
 def root_of_correction(beta: float, step: float) -> float:

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Collection
 from typing import Any
 
+from pellucid.core.language import message, say, sentences
 from pellucid.optim.optimizer import Optimizer
 
 __all__ = ["SWITCHES", "check_options_known", "check_state_names", "missing_state"]
@@ -27,24 +28,28 @@ def check_options_known(optimizer: Optimizer, saved_groups: list[dict[str, Any]]
         missing = [name for name in optimizer.defaults if name not in saved and name not in optional]
         strange = [name for name in saved if name not in mine and name not in SWITCHES and name in _options_of_all()]
         if missing or strange:
-            raise ValueError(
-                f"loaded state dict is not that of {type(optimizer).__name__}: its parameter group {index} "
-                + " and ".join(
-                    [f"has no {_listed(missing)}"] * bool(missing)
-                    + [f"has {_listed(strange)}, which {type(optimizer).__name__} does not know"] * bool(strange)
-                )
-                + f"; it has {_listed(sorted(saved))}"
-            )
+            kind = type(optimizer).__name__
+            raise ValueError(message(
+                f"loaded state dict is not that of {kind}",
+                sentences(
+                    say("Its parameter group {number} has no {names}.", number=index, names=_listed(missing)) if missing else "",
+                    say("{optimizer} does not know the options {names}.", optimizer=kind, names=_listed(strange)) if strange else "",
+                    say("Parameter group {number} has {names}.", number=index, names=_listed(sorted(saved))),
+                ),
+            ))  # fmt: skip
 
 
 def check_state_names(optimizer: Optimizer, number: Any, saved: dict[str, Any], needed: Collection[str]) -> None:
     """ValueError for the saved state of a parameter that lacks something the optimizer goes on from."""
     missing = [name for name in needed if name not in saved]
     if saved and missing:
-        raise ValueError(
-            f"loaded state dict is not that of {type(optimizer).__name__}: the state of parameter {number} has no "
-            f"{_listed(missing)}; it has {_listed(sorted(map(str, saved)))}"
-        )
+        raise ValueError(message(
+            f"loaded state dict is not that of {type(optimizer).__name__}",
+            sentences(
+                say("Its state of parameter {number} has no {names}.", number=number, names=_listed(missing)),
+                say("There is {names}.", names=_listed(sorted(map(str, saved)))),
+            ),
+        ))  # fmt: skip
 
 
 def missing_state(optimizer: Optimizer, name: str, state: dict) -> KeyError:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-
-from pellucid.optim.adam import update_moments
-from pellucid.optim.elementwise import ElementwiseOptimizer, add_scaled, check_options, decayed
+from pellucid.kernels import updates
+from pellucid.optim.elementwise import ElementwiseOptimizer, check_options, of_gradient
 
 __all__ = ["NAdam"]
 
@@ -39,6 +37,8 @@ class NAdam(ElementwiseOptimizer):
 
     _later_options: ClassVar[dict[str, Any]] = {"decoupled_weight_decay": False}
     _own_dtype = ("step", "mu_product")
+
+    _rule = staticmethod(updates.nadam)
 
     def __init__(
         self,
@@ -84,18 +84,6 @@ class NAdam(ElementwiseOptimizer):
         product = scalars["mu_product"] * mu  # in the precision it is saved in, so that resuming changes nothing
         of_grad = -o.lr * (1 - mu) / (1 - float(product))
         of_mean = -o.lr * mu_next / (1 - float(product) * mu_next)
-        return {"step": step, "mu_product": product}, (1 - beta2**step, of_grad, of_mean)
-
-    @staticmethod
-    def _update(o, constants, param, grad, slots, work, spare):
-        correction, of_grad, of_mean = constants
-        exp_avg, exp_avg_sq = slots
-        grad = decayed(o, param, grad, spare)
-        update_moments(o.betas, grad, exp_avg, exp_avg_sq, work)
-        np.divide(exp_avg_sq, correction, out=work)
-        np.sqrt(work, out=work)
-        work += o.eps
-        np.divide(grad, work, out=spare)
-        add_scaled(param, spare, of_grad, spare)
-        np.divide(exp_avg, work, out=work)
-        add_scaled(param, work, of_mean, work)
+        return {"step": step, "mu_product": product}, updates.NAdamFactors(
+            *of_gradient(o), 1 - beta1, beta2, 1 - beta2, 1 - beta2**step, o.eps, of_grad, of_mean
+        )

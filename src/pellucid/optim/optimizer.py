@@ -19,6 +19,7 @@ import numpy as np
 from pellucid.autograd.grad_mode import enable_grad
 from pellucid.autograd.hooks import Hooks, RemovableHandle
 from pellucid.core.callers import warn_caller
+from pellucid.core.language import message, say, template
 from pellucid.core.sites import caller
 from pellucid.core.tensor import Tensor, wrap
 
@@ -121,18 +122,14 @@ class Optimizer:
         self.defaults = defaults
         self._make_hooks()
         if isinstance(params, Tensor):
-            raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                f"{_type_name(params)}. Pass [tensor] for a single one."
-            )
+            first = "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+            raise TypeError(message(first + _type_name(params), say("Pass [tensor] for a single one.")))
         self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
         if not groups:
-            raise ValueError(
-                "optimizer got an empty parameter list: expected at least one tensor. An iterator, such as "
-                "model.parameters(), can be used only once."
-            )
+            once = say("Expected at least one tensor. An iterator, such as model.parameters(), can be used only once.")
+            raise ValueError(message("optimizer got an empty parameter list", once))
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:
@@ -178,11 +175,12 @@ class Optimizer:
             if default is required and name not in param_group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
         if len(set(params)) != len(params):
-            warn_caller(
-                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error. "
-                f"It has {len(params)} entries and {len(set(params))} different tensors: a tensor that stands there "
-                "twice is updated twice a step."
+            first = "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error"
+            text = template(
+                "It has {entries} entries and {tensors} different tensors: a tensor that stands there twice is updated "
+                "twice a step."
             )
+            warn_caller(message(first, say(text, entries=len(params), tensors=len(set(params)))))
         self._check_other_groups(params, names)
         param_group["params"] = params
         if names:
@@ -195,10 +193,12 @@ class Optimizer:
         if not isinstance(param, Tensor):
             raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {_type_name(param)}")
         if param._edge is not None and not (param.is_leaf or param.retains_grad):
-            raise ValueError(
-                f"can't optimize a non-leaf Tensor: one of shape {tuple(param._array.shape)} is a result of "
-                f"{param.grad_fn.name()}. Optimize the tensors it was computed from, or its detach().requires_grad_()."
+            text = template(
+                "One of shape {shape} is a result of {operation}. Optimize the tensors it was computed from, or its "
+                "detach().requires_grad_()."
             )
+            explanation = say(text, shape=tuple(param._array.shape), operation=param.grad_fn.name())
+            raise ValueError(message("can't optimize a non-leaf Tensor", explanation))
 
     def _check_other_groups(self, params: list[Tensor], names: list[str]) -> None:
         for group in self.param_groups:

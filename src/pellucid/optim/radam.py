@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-
-from pellucid.optim.adam import update_moments
-from pellucid.optim.elementwise import (
-    ElementwiseOptimizer,
-    add_scaled,
-    check_options,
-    decayed,
-    root_of_correction,
-)
+from pellucid.kernels import updates
+from pellucid.optim.elementwise import ElementwiseOptimizer, check_options, of_gradient, root_of_correction
 
 __all__ = ["RAdam"]
 
@@ -46,6 +38,7 @@ class RAdam(ElementwiseOptimizer):
     """
 
     _later_options: ClassVar[dict[str, Any]] = {"decoupled_weight_decay": False}
+    _rule = staticmethod(updates.radam)
 
     def __init__(
         self,
@@ -88,16 +81,6 @@ class RAdam(ElementwiseOptimizer):
         if adaptive:
             share = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
             rate *= share**0.5 * root_of_correction(beta2, step)
-        return {"step": step}, (rate, adaptive)
-
-    @staticmethod
-    def _update(o, constants, param, grad, slots, work, spare):
-        (rate, adaptive), (exp_avg, exp_avg_sq) = constants, slots
-        grad = decayed(o, param, grad, spare)
-        update_moments(o.betas, grad, exp_avg, exp_avg_sq, work)
-        move = exp_avg
-        if adaptive:
-            np.sqrt(exp_avg_sq, out=work)
-            work += o.eps
-            move = np.divide(exp_avg, work, out=work)
-        add_scaled(param, move, -rate, work)
+        return {"step": step}, updates.RAdamFactors(
+            *of_gradient(o), 1 - beta1, beta2, 1 - beta2, rate, o.eps, float(adaptive)
+        )

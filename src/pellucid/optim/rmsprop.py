@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-
-from pellucid.optim.elementwise import ElementwiseOptimizer, add_scaled, check_options, lerp, penalised
+from pellucid.kernels import updates
+from pellucid.optim.elementwise import ElementwiseOptimizer, check_options, of_gradient
 
 __all__ = ["RMSprop"]
 
@@ -37,6 +36,7 @@ class RMSprop(ElementwiseOptimizer):
     """
 
     _later_options: ClassVar[dict[str, Any]] = {"momentum": 0, "centered": False}
+    _rule = staticmethod(updates.rmsprop)
 
     def __init__(
         self,
@@ -75,26 +75,6 @@ class RMSprop(ElementwiseOptimizer):
             slots["grad_avg"] = 0.0
         return slots
 
-    @staticmethod
-    def _update(o, constants, param, grad, slots, work, spare):
-        square_avg = slots[0]
-        grad = penalised(o, param, grad, spare)
-        square_avg *= o.alpha
-        np.multiply(grad, grad, out=work)
-        add_scaled(square_avg, work, 1 - o.alpha, work)
-        if o.centered:
-            grad_avg = slots[-1]
-            lerp(grad_avg, grad, 1 - o.alpha, work)
-            np.multiply(grad_avg, grad_avg, out=work)
-            np.subtract(square_avg, work, out=work)
-            np.sqrt(work, out=work)
-        else:
-            np.sqrt(square_avg, out=work)
-        work += o.eps
-        move = np.divide(grad, work, out=work)
-        if o.momentum > 0:
-            buffer = slots[1]
-            buffer *= o.momentum
-            buffer += move
-            move = buffer
-        add_scaled(param, move, -o.lr, work)
+    def _constants(self, o, scalars, fresh):
+        numbers = o.lr, o.alpha, 1 - o.alpha, o.eps, o.momentum, float(o.centered)
+        return {"step": scalars["step"] + 1}, updates.RMSpropFactors(*of_gradient(o), *numbers)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from pellucid.optim.elementwise import ElementwiseOptimizer, check_options, number
+from pellucid.kernels import updates
+from pellucid.optim.elementwise import ElementwiseOptimizer, check_options, number, of_gradient
 
 __all__ = ["Rprop"]
 
@@ -27,6 +26,8 @@ class Rprop(ElementwiseOptimizer):
     Raises:
         ValueError: an option out of its range.
     """
+
+    _rule = staticmethod(updates.rprop)
 
     def __init__(
         self,
@@ -59,19 +60,6 @@ class Rprop(ElementwiseOptimizer):
     def _slots(self, group):
         return {"prev": 0.0, "step_size": number(group["lr"], "lr")}
 
-    @staticmethod
-    def _update(o, constants, param, grad, slots, work, spare):
-        prev, step_size = slots
-        shrink, grow = o.etas
-        if o.maximize:
-            grad = np.negative(grad, out=spare)
-        np.multiply(grad, prev, out=work)
-        turned = work < 0
-        factor = np.where(turned, shrink, np.where(work > 0, grow, 1.0))
-        np.multiply(step_size, factor, out=step_size)
-        np.clip(step_size, *o.step_sizes, out=step_size)
-        prev[...] = grad
-        prev[turned] = 0
-        np.subtract(prev > 0, prev < 0, out=work, dtype=work.dtype)  # the sign; 0 for NaN, where np.sign gives NaN
-        work *= step_size
-        param -= work
+    def _constants(self, o, scalars, fresh):
+        factors = updates.RpropFactors(*of_gradient(o), *o.etas, *o.step_sizes)
+        return {"step": scalars["step"] + 1}, factors

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-
-from pellucid.optim.elementwise import ElementwiseOptimizer, add_scaled, check_options, penalised
+from pellucid.kernels import updates
+from pellucid.optim.elementwise import ElementwiseOptimizer, check_options, of_gradient
 
 __all__ = ["SGD"]
 
@@ -36,6 +35,7 @@ class SGD(ElementwiseOptimizer):
 
     _later_options: ClassVar[dict[str, Any]] = {"nesterov": False}
     _starts_late = True
+    _rule = staticmethod(updates.sgd)
 
     def __init__(
         self,
@@ -77,22 +77,5 @@ class SGD(ElementwiseOptimizer):
         return {}
 
     def _constants(self, o, scalars, fresh):
-        return {}, (fresh,)
-
-    @staticmethod
-    def _update(o, constants, param, grad, slots, work, spare):
-        (fresh,) = constants
-        grad = penalised(o, param, grad, spare)
-        if o.momentum != 0:
-            (buffer,) = slots
-            if fresh:
-                buffer[...] = grad
-            else:
-                buffer *= o.momentum
-                add_scaled(buffer, grad, 1 - o.dampening, work)
-            if o.nesterov:
-                np.multiply(buffer, o.momentum, out=work)
-                grad = np.add(grad, work, out=spare)
-            else:
-                grad = buffer
-        add_scaled(param, grad, -o.lr, work)
+        numbers = o.lr, o.momentum, 1 - o.dampening, float(o.nesterov), float(fresh)
+        return {}, updates.SGDFactors(*of_gradient(o), *numbers)

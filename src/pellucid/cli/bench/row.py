@@ -72,6 +72,7 @@ class Row:
         per: operations in a step, if times are given for one operation.
         amount: what a step does, with its unit in a second: `(17e9, "GFLOP/s")` in units of a billion.
         memory: whether the peak memory has the target of `MEMORY_TARGET`.
+        workers: whether the work is done by further processes, whose time the processor's clock of a cell does not have.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Row:
     per: int = 1
     amount: tuple[float, str] | None = None
     memory: bool = False
+    workers: bool = False
 
     def make(self, lib: Any, cell: Cell, quick: bool) -> Work:
         """The work of one cell."""
@@ -93,6 +95,13 @@ class Row:
     def cell(self, name: str) -> Cell:
         """The cell of that name; KeyError if there is none."""
         return {cell.name: cell for cell in self.cells}[name]
+
+    def compared(self) -> tuple[Cell, ...]:
+        """The cells whose losses are compared: ours, PyTorch's with its default settings, and its one with channels last.
+
+        The last two say how far PyTorch's own roundings lead apart.
+        """
+        return (*self.cells[:2], *(cell for cell in self.cells[2:] if cell.channels_last))
 
 
 MEMORY_TARGET = 0.9

@@ -12,21 +12,25 @@ import gc
 import importlib
 import json
 import os
-import resource
 import sys
 import time
 import types
 from pathlib import Path
 from typing import Any
 
+try:
+    import resource
+except ImportError:  # on Windows, where memory and page faults are not counted
+    resource = None
+
 if __name__ == "__main__":  # stands in for `pellucid.cli.bench`
     stand_in = types.ModuleType("bench")
     stand_in.__path__ = [str(Path(__file__).parent)]
     sys.modules["bench"] = stand_in
-    from bench.row import OURS, Row, Work
+    from bench.row import Row, Work
     from bench.rows import ROWS
 else:
-    from .row import OURS, Row, Work
+    from .row import Row, Work
     from .rows import ROWS
 
 
@@ -44,10 +48,11 @@ class Worker:
         """Make the work and do its first step."""
         before = memory("VmRSS")
         self.work = self.row.make(self.lib, self.cell, self.quick)
-        begin = time.perf_counter()
+        begin, processor = time.perf_counter(), time.process_time()
         value = self.work.value(self.work.step())
         return {
-            "first": time.perf_counter() - begin,
+            "seconds": time.perf_counter() - begin,
+            "processor": time.process_time() - processor,
             "value": value,
             "before": before,
             "version": str(self.lib.__version__),
@@ -75,35 +80,35 @@ class Worker:
         """Do so many steps: seconds, processor seconds, page faults, and what others used of the processors meanwhile."""
         step = self._made().step
         machine, mine, faults = busy(), own(), page_faults()
-        begin = time.perf_counter()
+        begin, processor = time.perf_counter(), time.process_time()
         for _ in range(steps):
             step()
-        seconds = time.perf_counter() - begin
-        used = own() - mine
+        processor, seconds = time.process_time() - processor, time.perf_counter() - begin
         return {
             "seconds": seconds,
-            "processor": used,
+            "processor": processor,
             "faults": page_faults() - faults,
-            "others": max(0.0, busy() - machine - used) / seconds,
+            "others": max(0.0, busy() - machine - (own() - mine)) / seconds,
         }
 
-    def profile(self, steps: int, shapes: bool) -> list[dict[str, Any]]:
-        """Self time of each operator in microseconds a step, and its calls in a step; the longest first."""
-        step = self._made().step
+    def profile(self, steps: int, shapes: bool) -> dict[str, Any]:
+        """Seconds a step while it is profiled, and for each operator its own seconds and its calls; the longest first."""
+        step, begin = self._made().step, time.perf_counter()
         with self.lib.autograd.profiler.profile(record_shapes=shapes) as profile:
             for _ in range(steps):
                 step()
+            seconds = (time.perf_counter() - begin) / steps
         events = profile.key_averages(group_by_input_shape=shapes)
         found = [
             {
                 "name": event.key,
                 "shapes": [shape for shape in event.input_shapes if shape] if shapes else [],
-                "us": event.self_cpu_time_total / steps,
+                "seconds": event.self_cpu_time_total / steps * 1e-6,
                 "calls": event.count / steps,
             }
             for event in events
         ]
-        return sorted(found, key=lambda entry: -entry["us"])
+        return {"seconds": seconds, "operators": sorted(found, key=lambda entry: -entry["seconds"])}
 
     def peak(self) -> int:
         """The largest memory that the process has had."""
@@ -120,16 +125,17 @@ def memory(key: str) -> int:
         with open("/proc/self/status") as lines:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
     except (OSError, StopIteration):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 if key == "VmHWM" else 0
+        scale = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale if resource and key == "VmHWM" else 0
 
 
 def page_faults() -> int:
-    """Pages that this process has been given so far without reading a disk."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    """Pages that this process has been given so far without reading a disk; 0 where the system does not say."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt if resource else 0
 
 
 def own() -> float:
-    """Processor seconds of this process and of the children it has waited for."""
+    """Processor seconds of this process and of the children it has waited for, in the ticks that `busy` has."""
     return sum(os.times()[:4])
 
 

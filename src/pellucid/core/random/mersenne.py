@@ -98,7 +98,7 @@ class MersenneTwister:
 
     def marks(self, count: int, p: float, value: np.floating) -> np.ndarray:
         """`value` where the next of `count` doubles is below p, else 0: array [count] of the value's dtype."""
-        fast = compiled("mersenne", count, value)
+        fast = compiled("mersenne", count, np.asarray(value))
         if fast is None:
             made = (self.doubles(count) < p).astype(value.dtype)
             made *= value

@@ -156,7 +156,7 @@ def bernoulli(p, shape=None, dtype=None, generator: Generator | None = None) -> 
         return np.empty(shape, dtype)
     require(dtype not in REAL_OF_COMPLEX, "bernoulli_scalar_cpu_" if scalar else "bernoulli_tensor_cpu_self_", dtype)
     if scalar and dtype in (FLOAT32, FLOAT64):
-        return or_default(generator).marks(size, p, dtype.type(1)).reshape(shape)
+        return or_default(generator).marks(size, float(p), dtype.type(1)).reshape(shape)
     if scalar:
         return (or_default(generator).uniforms(size, FLOAT64) < p).astype(dtype).reshape(shape)
     return _bernoulli_of_array(p, shape, dtype, generator)

@@ -17,7 +17,7 @@ import sys
 import threading
 from pathlib import Path
 
-__all__ = ["get_threads", "parallel", "serial", "set_threads"]
+__all__ = ["get_threads", "parallel", "serial", "set_threads", "tasks_of"]
 
 
 def _load_tbb() -> None:
@@ -32,8 +32,22 @@ def _load_tbb() -> None:
 
 _load_tbb()
 
-import numba  # noqa: E402 (TBB must be in the process before)
+import llvmlite.binding  # noqa: E402 (TBB must be in the process before)
+import numba  # noqa: E402
 from numba.core import event  # noqa: E402
+
+from pellucid.kernels import memory, threads  # noqa: E402
+
+memory.keep_pages()
+
+def _use_whole_vectors() -> None:
+    """Let LLVM use 512-bit vectors where the processor has them; left alone, it stops at 256 bits on many, NumPy does not."""
+    config, host = numba.config, llvmlite.binding.get_host_cpu_features()
+    if config.CPU_NAME is None and config.CPU_FEATURES is None and host.get("avx512f"):
+        config.CPU_FEATURES = f"{host.flatten()},-prefer-256-bit"
+
+
+_use_whole_vectors()
 
 # Sums may be reordered and products contracted, so that loops become vector code; NaN and infinity keep their meaning.
 FAST = {"contract", "reassoc", "nsz", "arcp"}
@@ -41,22 +55,58 @@ FAST = {"contract", "reassoc", "nsz", "arcp"}
 
 def serial(function):
     """Compile for one thread."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)(function)
+    return _kept(numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)(function))
 
 
 def parallel(function):
     """Compile; `prange` loops are shared out among the threads."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST, parallel=True)(function)
+    return _kept(numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST, parallel=True)(function))
+
+
+def _stamp_of_sources() -> tuple[float, int]:
+    """When the kernels' sources last changed, and their size."""
+    states = [path.stat() for path in Path(__file__).parent.glob("*.py")]
+    return max(state.st_mtime for state in states), sum(state.st_size for state in states)
+
+
+_STAMP = _stamp_of_sources()
+
+
+def _kept(dispatcher):
+    """Make the copy on disk out of date when any kernel's source changes: Numba looks at a kernel's own file only."""
+    with contextlib.suppress(AttributeError):
+        dispatcher._cache._cache_file._source_stamp = _STAMP
+    return dispatcher
+
+
+class _Threads:
+    """How many threads parallel kernels use: kept here, since asking Numba takes a microsecond."""
+
+    count = 1
 
 
 def get_threads() -> int:
     """How many threads parallel kernels use."""
-    return numba.get_num_threads()
+    return _Threads.count
 
 
 def set_threads(count: int) -> None:
-    """Use `count` threads from now on, at most as many as there are processors."""
-    numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+    """Use `count` threads from now on, at most as many as Numba can start."""
+    _Threads.count = min(count, numba.config.NUMBA_NUM_THREADS)
+    numba.set_num_threads(_Threads.count)
+
+
+set_threads(threads.get_threads())
+
+
+def tasks_of(count: int):
+    """A block in which `prange` over `count` long turns gives each to the next free thread, and not a share to each at once."""
+    if count <= _Threads.count:
+        return _TOGETHER
+    return numba.parallel_chunksize(max(1, count // (8 * _Threads.count)))
+
+
+_TOGETHER = contextlib.nullcontext()
 
 
 class _Announcement(event.Listener):

@@ -1,7 +1,8 @@
-"""Matrix products inside kernels: BLAS's `gemm` on parts of arrays, called from Numba, on the calling thread alone.
+"""Matrix products inside kernels: BLAS's `gemm` and `gemv` on parts of arrays, called from Numba, on the calling thread alone.
 
-SciPy brings the BLAS; Numba knows its routine as `numba_xxgemm`. BLAS counts columns first, so a row-major product
-C = A B is asked of it as C^T = B^T A^T.
+SciPy brings the BLAS; Numba knows its routines as `numba_xxgemm` and `numba_xxgemv`. BLAS counts columns first, so a
+row-major product C = A B is asked of it as C^T = B^T A^T. Matrices are given as arrays that begin at their first element
+(`gemm`), or by the address of it (`gemm_at`, `gemv_at`), for those that lie in memory with gaps.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import numba
 import numpy as np
 from numba import types
-from numba.extending import overload
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
 from numba.np.linalg import _BLAS, ensure_blas
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["gemm"]
+from pellucid.kernels.threads import is_of_kernels
+
+__all__ = ["address", "at", "gemm", "gemm_at", "gemv_at"]
 
 _PLAIN, _TURNED = np.int8(ord("n")), np.int8(ord("t"))
 
@@ -21,12 +25,63 @@ _PLAIN, _TURNED = np.int8(ord("n")), np.int8(ord("t"))
 def _keep_to_one_thread() -> None:
     """Let SciPy's BLAS use the thread that calls it: the kernels share out the work. NumPy's own BLAS is left alone."""
     for library in ThreadpoolController().lib_controllers:
-        if library.user_api == "blas" and "numpy.libs" not in library.filepath:
+        if library.user_api == "blas" and is_of_kernels(library):
             library.set_num_threads(1)
 
 
 ensure_blas()
 _keep_to_one_thread()
+
+
+@intrinsic
+def _pointer(typing, address, like):
+    """An address as a pointer to numbers of the type of `like`."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(like)(types.int64, like), generate
+
+
+@intrinsic
+def _kept(typing, value):
+    """A pointer to a copy of one number on the stack."""
+
+    def generate(context, builder, signature, arguments):
+        return cgutils.alloca_once_value(builder, arguments[0])
+
+    return types.CPointer(value)(value), generate
+
+
+def _only_in_kernels(*arguments):
+    raise RuntimeError("this is for compiled kernels")
+
+
+def at(address, count, like):
+    """The `count` numbers in memory from an address on, of the type of the number `like`, as an array; inside kernels only.
+
+    Write to it in functions without `prange` and without comprehensions alone: with these, Numba removes what is written to an
+    array that nobody reads again, not knowing that it is memory of others.
+    """
+    _only_in_kernels()
+
+
+def address(array):
+    """Where the first element of an array lies, as a number that can be added to; inside kernels only."""
+    _only_in_kernels()
+
+
+@overload(address)
+def _address(array):
+    return lambda array: np.int64(array.ctypes.data)
+
+
+@overload(at)
+def _at(address, count, like):
+    def call(address, count, like):
+        return numba.carray(_pointer(address, like), (count,))
+
+    return call
 
 
 def gemm(rows, columns, depth, a, lda, a_turned, b, ldb, b_turned, c, ldc, add):
@@ -35,22 +90,64 @@ def gemm(rows, columns, depth, a, lda, a_turned, b, ldb, b_turned, c, ldc, add):
     a, b, c: arrays that begin at the first element of each matrix; lda, ldb, ldc: elements from one row in memory to the
     next. a_turned: A lies in memory transposed, as [depth, rows]; b_turned likewise. add: add to C instead of overwriting.
     """
-    raise RuntimeError("gemm is for compiled kernels")
+    _only_in_kernels()
 
 
 @overload(gemm)
 def _gemm(rows, columns, depth, a, lda, a_turned, b, ldb, b_turned, c, ldc, add):
-    routine = _BLAS.numba_xxgemm(c.dtype)
-    kind = np.int8(ord("s" if c.dtype == types.float32 else "d"))
-    dtype = numba.np.numpy_support.as_dtype(c.dtype)
+    number = numba.np.numpy_support.as_dtype(c.dtype).type
+    one, zero = number(1), number(0)
 
     def call(rows, columns, depth, a, lda, a_turned, b, ldb, b_turned, c, ldc, add):
-        factors = np.ones(2, dtype)
-        if not add:
-            factors[1] = 0
+        starts = address(a), address(b), address(c)
+        gemm_at(rows, columns, depth, one, starts[0], lda, a_turned, starts[1], ldb, b_turned, one if add else zero, starts[2], ldc)
+
+    return call
+
+
+def gemm_at(rows, columns, depth, alpha, a, lda, a_turned, b, ldb, b_turned, beta, c, ldc):
+    """C = alpha A B + beta C, as `gemm`; a, b, c are the addresses of first elements, alpha and beta numbers of their dtype."""
+    _only_in_kernels()
+
+
+@overload(gemm_at)
+def _gemm_at(rows, columns, depth, alpha, a, lda, a_turned, b, ldb, b_turned, beta, c, ldc):
+    routine, kind = _BLAS.numba_xxgemm(alpha), _kind(alpha)
+
+    def call(rows, columns, depth, alpha, a, lda, a_turned, b, ldb, b_turned, beta, c, ldc):
         routine(
-            kind, _TURNED if b_turned else _PLAIN, _TURNED if a_turned else _PLAIN, columns, rows, depth,
-            factors[0:].ctypes, b.ctypes, ldb, a.ctypes, lda, factors[1:].ctypes, c.ctypes, ldc,
+            kind, _TURNED if b_turned else _PLAIN, _TURNED if a_turned else _PLAIN, columns, rows, depth, _kept(alpha),
+            _pointer(b, alpha), ldb, _pointer(a, alpha), lda, _kept(beta), _pointer(c, alpha), ldc,
         )  # fmt: skip
 
     return call
+
+
+def gemv_at(rows, depth, alpha, a, lda, a_turned, x, beta, y):
+    """y = alpha A x + beta y for A [rows, depth] as in `gemm_at`, and vectors without gaps; inside kernels only."""
+    _only_in_kernels()
+
+
+@overload(gemv_at)
+def _gemv_at(rows, depth, alpha, a, lda, a_turned, x, beta, y):
+    routine, kind = _gemv_routine(alpha), _kind(alpha)
+
+    def call(rows, depth, alpha, a, lda, a_turned, x, beta, y):
+        stored_rows, stored_columns = (depth, rows) if a_turned else (rows, depth)
+        routine(
+            kind, _PLAIN if a_turned else _TURNED, stored_columns, stored_rows, _kept(alpha), _pointer(a, alpha), lda,
+            _pointer(x, alpha), _kept(beta), _pointer(y, alpha),
+        )  # fmt: skip
+
+    return call
+
+
+def _kind(dtype) -> np.int8:
+    return np.int8(ord("s" if dtype == types.float32 else "d"))
+
+
+def _gemv_routine(dtype):
+    """`numba_xxgemv(kind, turned, m, n, alpha, a, lda, x, beta, y)`, steps of one in both vectors."""
+    size, pointer = types.intp, types.CPointer(dtype)
+    signature = types.intc(types.char, types.char, size, size, pointer, pointer, size, pointer, pointer, pointer)
+    return types.ExternalFunction("numba_xxgemv", signature)

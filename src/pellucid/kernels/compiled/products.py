@@ -1,50 +1,229 @@
-"""Products of matrices on all threads: each thread makes a block of rows or columns with one call of BLAS.
+"""Products of matrices on all threads: each thread makes blocks of the result, or products of a batch, with calls of BLAS.
 
 Why not BLAS's own threads: they wait for one another spinning, so that one busy core stalls a product for whole time slices
 of the scheduler (thousands of times its length), and a product of 25 microseconds pays for waking them.
+
+Operands are taken as they lie in memory: transposed in their last two dimensions, with gaps between rows (a slice of a
+packed projection), with any strides of the leading dimensions. Only what BLAS cannot read is copied.
 """
 
 from __future__ import annotations
 
+import functools
+import math
+
 import numba
 import numpy as np
 
-from . import get_threads, parallel
-from .blas import gemm
+from . import get_threads, parallel, tasks_of
+from .blas import address, at, gemm_at, gemv_at
 
-__all__ = ["product"]
+__all__ = ["as_stored", "leading_steps", "product", "start_of"]
+
+MOST_DIMENSIONS = 3  # of batches, once neighbours that can be counted as one are
+LEAST_BLOCK = 1 << 17  # multiplications in a block that is worth a thread
+UNPACKED = 1_000_000  # multiplications up to which OpenBLAS has kernels for AVX-512 that read matrices where they lie
+LEAST_SIDE = 16  # rows or columns of a block: BLAS wastes what it packs on thinner ones
+LEAST_DEPTH = 1024  # a sum is split from twice this length on, where the result is too small to be shared out
 
 
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a [m, k] @ b [k, n]; each in either order of memory. Plain form: `numpy.matmul`."""
-    (m, k), n = a.shape, b.shape[1]
-    c = np.empty((m, n), a.dtype)
-    (a, a_turned), (b, b_turned) = _as_stored(a), _as_stored(b)
-    _product(a, a_turned, b, b_turned, c, k, get_threads())
+def product(a: np.ndarray, b: np.ndarray, addend: np.ndarray | None = None, alpha: float = 1.0) -> np.ndarray | None:
+    """alpha * (a [*, m, k] @ b [*, k, n]) + addend, batches and addend broadcast. Plain form: `numpy.matmul`.
+
+    None where the batches have strides too mixed to be counted.
+    """
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    a, lda, a_turned = as_stored(a)
+    b, ldb, b_turned = as_stored(b)
+    if (n == 1 and ldb > 1 and not b_turned) or (m == 1 and a_turned and lda > 1):  # a vector with gaps
+        a, b, lda, ldb, a_turned, b_turned = np.ascontiguousarray(a), np.ascontiguousarray(b), k, n, 0, 0
+    lead, count, sizes, steps, added = (), 1, ONE, NO_STEPS, NO_ADDEND
+    if a.ndim > 2 or b.ndim > 2:
+        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        walk = leading_steps(lead, a, b, *(() if addend is None or addend.ndim < 3 else (addend,)))
+        if walk is None:
+            return None
+        (count, *sizes), steps = walk
+    c = np.empty((*lead, m, n), a.dtype)
+    d = c
+    if addend is not None:
+        d, added = addend, (1, *_inner_steps(addend), *(steps[6:] or (0, 0, 0)))
+    threads, kind = get_threads(), a.dtype.type
+    blocks = _blocks(count, m, n, k, threads)
+    with tasks_of(count * blocks[0] * blocks[1] * blocks[2]):
+        _products(
+            start_of(a), start_of(b), start_of(c), start_of(d), (kind(alpha), *FACTORS[kind]),
+            (m, n, k, lda, a_turned, ldb, b_turned), (count, *sizes), steps[:6], added, blocks,
+        )  # fmt: skip
     return c
 
 
-def _as_stored(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
-    """The matrix as a C-contiguous array, and whether that is its transpose."""
+ONE, NO_STEPS, NO_ADDEND = (1, 1), (0,) * 6, (0,) * 6
+STARTS = [(slice(0, 1), *(0,) * (rank - 1))[::-1] for rank in range(65)]
+FACTORS = {kind: (kind(1), kind(0)) for kind in (np.float32, np.float64)}
+
+
+def start_of(array: np.ndarray) -> np.ndarray:
+    """The first element, as an array of one kind whatever the strides: kernels take its address."""
+    return array[STARTS[array.ndim]] if array.ndim else array.reshape(1)
+
+
+def _inner_steps(addend: np.ndarray) -> tuple[int, int]:
+    """Elements from one row of the addend to the next, and from column to column; 0 where it is broadcast."""
+    steps = [s // addend.itemsize if n > 1 else 0 for n, s in zip(addend.shape[-2:], addend.strides[-2:], strict=True)]
+    return (0, 0, *steps)[-2:]
+
+
+def as_stored(matrix: np.ndarray) -> tuple[np.ndarray, int, int]:
+    """The matrices in the last two dimensions as BLAS reads them, and the leading dimension of their rows.
+
+    Returns the array itself (a copy, if neither order of its last two dimensions is without gaps inside), the elements from
+    one row in memory to the next, and whether rows in memory are columns of the matrix (1 or 0).
+    """
+    if not matrix.flags.writeable:  # another type to Numba: a copy is cheaper than a second compilation
+        matrix = matrix.copy()
+    rows, columns = matrix.shape[-2:]
     if matrix.flags.c_contiguous:
-        return matrix, False
-    if matrix.flags.f_contiguous:
-        return matrix.T, True
-    return np.ascontiguousarray(matrix), False
+        return matrix, columns, 0
+    row, column, size = *matrix.strides[-2:], matrix.itemsize
+    if (column == size or columns == 1) and (row >= columns * size or rows == 1) and row % size == 0:
+        return matrix, max(row // size, columns), 0
+    if (row == size or rows == 1) and (column >= rows * size or columns == 1) and column % size == 0:
+        return matrix, max(column // size, rows), 1
+    return np.ascontiguousarray(matrix), columns, 0
+
+
+def leading_steps(lead: tuple, *arrays: np.ndarray) -> tuple[tuple, tuple] | None:
+    """How to walk over broadcast batches: their number, the two inner sizes, and for each array three steps, in elements.
+
+    Neighbouring dimensions are counted as one where all arrays allow it. None if more than three are left.
+    """
+    sizes, rows = [], []
+    strides = [_broadcast_strides(array, len(lead)) for array in arrays]
+    for size, *steps in zip(lead, *strides, strict=True):
+        if size == 1:
+            continue
+        if sizes and all(outer == inner * size for outer, inner in zip(rows[-1], steps, strict=True)):
+            sizes[-1] *= size
+            rows[-1] = steps
+        else:
+            sizes.append(size)
+            rows.append(steps)
+    missing = MOST_DIMENSIONS - len(sizes)
+    if missing < 0:
+        return None
+    columns = [(0,) * missing + column for column in (zip(*rows, strict=True) if rows else ((),) * len(arrays))]
+    sizes = (1,) * missing + tuple(sizes)
+    return (math.prod(sizes), *sizes[1:]), tuple(step for column in columns for step in column)
+
+
+def _broadcast_strides(array: np.ndarray, rank: int) -> list[int]:
+    """Steps in elements of the leading dimensions, 0 where they are broadcast."""
+    own = array.ndim - 2
+    steps = [s // array.itemsize if n > 1 else 0 for n, s in zip(array.shape[:own], array.strides, strict=False)]
+    return [0] * (rank - own) + steps
+
+
+@functools.lru_cache(4096)
+def _blocks(count: int, m: int, n: int, k: int, threads: int) -> tuple[int, int, int]:
+    """Into how many rows, columns and parts of the sum each of `count` products is split.
+
+    Parts of the sum do not depend on the number of threads: results do not either, but for the order BLAS adds in.
+    """
+    work = m * n * k
+    if count == 1 and k >= 2 * LEAST_DEPTH and k >= 8 * max(m, n):
+        return 1, 1, max(1, min(k // LEAST_DEPTH, work // LEAST_BLOCK, 16))
+    if count > 1 and UNPACKED < work <= 4 * UNPACKED and m >= 128:
+        return -(-work // UNPACKED), 1, 1
+    if threads == 1 or count >= 4 * threads:
+        return 1, 1, 1
+    wanted = threads if count == 1 or count % threads else max(1, threads // count)
+    wanted = max(1, min(wanted, work // LEAST_BLOCK))
+    best = (1, 1, 1)
+    for rows in range(1, wanted + 1):
+        columns = wanted // rows
+        fits = (rows == 1 or m >= rows * LEAST_SIDE) and (columns == 1 or n >= columns * LEAST_SIDE)
+        if fits and (rows * columns, -(m / rows + n / columns)) > (best[0] * best[1], -(m / best[0] + n / best[1])):
+            best = rows, columns, 1
+    return best
 
 
 @parallel
-def _product(a, a_turned, b, b_turned, c, depth, blocks):
-    """2 m n k FLOPs; each thread reads its block of one operand and the whole of the other."""
-    m, n = c.shape
-    lda, ldb = a.shape[1], b.shape[1]
-    a, b, c = a.reshape(-1), b.reshape(-1), c.reshape(-1)
-    for block in numba.prange(blocks):
-        if m >= n:
-            start, stop = block * m // blocks, (block + 1) * m // blocks
-            first = start if a_turned else start * lda
-            gemm(stop - start, n, depth, a[first:], lda, a_turned, b, ldb, b_turned, c[start * n:], n, False)
-        else:
-            start, stop = block * n // blocks, (block + 1) * n // blocks
-            first = start * ldb if b_turned else start
-            gemm(m, stop - start, depth, a, lda, a_turned, b[first:], ldb, b_turned, c[start:], n, False)
+def _products(a, b, c, d, factors, sizes, batch, steps, added, blocks):
+    """2 m n k FLOPs for each product; a block reads its rows of A and columns of B, and writes its part of C once.
+
+    a, b, c, d: the first elements of operands, result, addend. factors: alpha, 1 and 0. batch: number of products, and the
+    sizes of the two inner dimensions that count them; steps: of A, then of B, for each. added: whether there is an addend, its
+    steps from row to row, from column to column, and for the batch. A sum is split into parts that are added in order: no race
+    decides a digit.
+    """
+    m, n = sizes[:2]
+    row_blocks, column_blocks, parts = blocks
+    tasks = batch[0] * row_blocks * column_blocks * parts
+    starts = address(a), address(b), address(c), address(d)
+    buffer = np.empty((parts - 1) * m * n, c.dtype)
+    for task in numba.prange(tasks):  # it counts in unsigned numbers, which beside signed ones become floating-point numbers
+        _block(np.int64(task), starts, c.itemsize, buffer, factors, sizes, batch, steps, added, blocks)
+    _add_parts(starts[2], m * n, buffer)
+
+
+@numba.njit(error_model="numpy")
+def _block(task, starts, width, buffer, factors, sizes, batch, steps, added, blocks):
+    """One block of one product, or of one part of its sum."""
+    (alpha, one, zero), (m, n, k, lda, a_turned, ldb, b_turned) = factors, sizes
+    number, part, row, column = _place(task, blocks)
+    rows = row * m // blocks[0], (row + 1) * m // blocks[0]
+    columns = column * n // blocks[1], (column + 1) * n // blocks[1]
+    depth = part * k // blocks[2], (part + 1) * k // blocks[2]
+    z, y, x = number // (batch[1] * batch[2]), number // batch[2] % batch[1], number % batch[2]
+    first_a = z * steps[0] + y * steps[1] + x * steps[2]
+    first_a += depth[0] * lda + rows[0] if a_turned else rows[0] * lda + depth[0]
+    first_b = z * steps[3] + y * steps[4] + x * steps[5]
+    first_b += columns[0] * ldb + depth[0] if b_turned else depth[0] * ldb + columns[0]
+    a, b = starts[0] + first_a * width, starts[1] + first_b * width
+    corner = rows[0] * n + columns[0]
+    c = starts[2] + (number * m * n + corner) * width if part == 0 else address(buffer) + ((part - 1) * m * n + corner) * width
+    height, breadth, length = rows[1] - rows[0], columns[1] - columns[0], depth[1] - depth[0]
+    vector = m == 1 or n == 1
+    beta = zero
+    if part == 0 and added[0]:
+        d = starts[3] + (z * added[3] + y * added[4] + x * added[5] + rows[0] * added[1] + columns[0] * added[2]) * width
+        _fill(c, n, d, added[1], added[2], height, breadth, alpha, width)
+        beta = one
+    elif vector:
+        at(c, height * breadth, alpha)[:] = 0
+        beta = one
+    if n == 1:
+        gemv_at(height, length, alpha, a, lda, a_turned, b, beta, c)
+    elif m == 1:
+        gemv_at(breadth, length, alpha, b, ldb, 1 - b_turned, a, beta, c)
+    else:
+        gemm_at(height, breadth, length, alpha, a, lda, a_turned, b, ldb, b_turned, beta, c, n)
+
+
+@numba.njit(error_model="numpy")
+def _add_parts(first, count, parts):
+    """Add further parts of a sum to the first, which lies at an address."""
+    for part in range(0, len(parts), count):
+        whole = at(first, count, parts[0])
+        for i in range(count):
+            whole[i] += parts[part + i]
+
+
+@numba.njit(error_model="numpy")
+def _place(task, blocks):
+    """Which product of the batch a task belongs to, which part of its sum, which rows and columns."""
+    number, block = divmod(task, blocks[0] * blocks[1] * blocks[2])
+    block, part = divmod(block, blocks[2])
+    row, column = divmod(block, blocks[1])
+    return number, part, row, column
+
+
+@numba.njit(error_model="numpy")
+def _fill(c, ldc, d, row_step, column_step, height, breadth, like, width):
+    """Copy the addend to where the products will be added."""
+    for i in range(height):
+        to = at(c + i * ldc * width, breadth, like)
+        source = at(d + i * row_step * width, max(1, (breadth - 1) * column_step + 1), like)
+        for j in range(breadth):
+            to[j] = source[j * column_step]

@@ -1,6 +1,6 @@
 """Recurrent networks: RNN, LSTM and GRU over sequences, and their cells for single steps.
 
-The arithmetic is in `recurrence.py`, packed sequences in `nn/utils/rnn.py`.
+The arithmetic is in `ops/recurrent.py`, packed sequences in `nn/utils/rnn.py`.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.kernels.recurrent import GATES
 from pellucid.nn import functional as F
 from pellucid.nn import init
-from pellucid.nn.modules import recurrence
 from pellucid.nn.modules.module import Module
 from pellucid.nn.parameter import empty_parameter
 from pellucid.nn.utils.rnn import PackedSequence
-from pellucid.ops.joining import cat, stack
 
 if TYPE_CHECKING:
     from pellucid.nn.parameter import Parameter
+    from pellucid.ops.recurrent_steps import Weights
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
-GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 USUAL = {  # settings that need not be shown
     "proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False,
 }
@@ -148,13 +147,16 @@ class RNNBase(Module):
 
     def _run(self, data: Tensor, batch_sizes: list[int], state: tuple) -> tuple[Tensor, tuple]:
         """All layers: rows [rows, input] and states [layers * directions, batch, size] to the same of the outputs."""
-        step, last = recurrence.STEPS[self.mode], []
+        from pellucid.ops.joining import cat, stack  # slow import
+        from pellucid.ops.recurrent import layer as run_layer
+
+        last = []
         for layer in range(self.num_layers):
             outputs = []
             for direction in range(self._directions):
                 place = layer * self._directions + direction
                 first = tuple(s[place] for s in state)
-                output, ended = recurrence.layer(step, data, batch_sizes, first, self._weights(place), direction == 1)
+                output, ended = run_layer(self.mode, data, batch_sizes, first, self._weights(place), direction == 1)
                 outputs.append(output)
                 last.append(ended)
             data = outputs[0] if len(outputs) == 1 else cat(outputs, 1)
@@ -162,9 +164,11 @@ class RNNBase(Module):
                 data = F.dropout(data, self.dropout, self.training)
         return data, tuple(stack(parts) for parts in zip(*last, strict=True))
 
-    def _weights(self, place: int) -> recurrence.Weights:
+    def _weights(self, place: int) -> Weights:
         """The weights of one layer in one direction."""
-        return recurrence.Weights(**{n.partition("_l")[0]: getattr(self, n) for n in self._all_weights[place]})
+        from pellucid.ops.recurrent_steps import Weights  # slow import
+
+        return Weights(**{n.partition("_l")[0]: getattr(self, n) for n in self._all_weights[place]})
 
     # --- states ------------------------------------------------------------------------------------------------------
 
@@ -357,9 +361,11 @@ class RNNCellBase(Module):
         elif not batched:
             states = tuple(s.unsqueeze(0) for s in states)
         self._check_sizes(rows, states)
-        weights = recurrence.Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        from pellucid.ops.recurrent_steps import STEPS, Weights  # slow import
+
+        weights = Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         gates = F.linear(rows, weights.weight_ih, weights.bias_ih)
-        states = recurrence.STEPS[self._mode](gates, states, weights)
+        states = STEPS[self._mode](gates, states, weights)
         return states if batched else tuple(s.squeeze(0) for s in states)
 
     def _check_sizes(self, input: Tensor, states: tuple[Tensor, ...]) -> None:

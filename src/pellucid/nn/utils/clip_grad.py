@@ -10,8 +10,10 @@ import numpy as np
 
 from pellucid.autograd.grad_mode import no_grad
 from pellucid.core.dtype import get_default_dtype
+from pellucid.core.language import message, say, sentences
 from pellucid.core.quiet import quiet
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.kernels import clipping
 from pellucid.nn.utils.naming import parameter_names
 
 if TYPE_CHECKING:
@@ -46,6 +48,9 @@ def get_total_norm(
 def _total_norm(arrays: list[np.ndarray], p: float) -> np.ndarray:
     if not arrays:
         return np.zeros((), get_default_dtype().numpy)
+    fast = clipping.norm(arrays) if p == 2 else None
+    if fast is not None:
+        return fast
     with quiet():
         norms = [_norm(array, p) for array in arrays]
         return np.asarray(_norm(np.stack(norms), p))
@@ -68,12 +73,16 @@ def _check_finite(total: np.ndarray, p: float, grads: list[Tensor], owners: list
         _described(number, names.get(id(owner), ""), grad._array.astype(np.float64))
         for number, (owner, grad) in enumerate(zip(owners, grads, strict=True))
     ]
-    cause = ", ".join(filter(None, faulty))
-    cause = f"not finite is the gradient of {cause}" if cause else "every gradient is finite, the sum overflows"
-    raise RuntimeError(
-        f"The total norm of order {p} for gradients from `parameters` is non-finite, so it cannot be clipped: {cause}. "
+    cause = say(", ").join(filter(None, faulty))
+    first = (
+        f"The total norm of order {p} for gradients from `parameters` is non-finite, so it cannot be clipped. "
         "To disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
     )
+    if not cause:
+        raise RuntimeError(message(first, say("Every gradient is finite, the sum overflows.")))
+    seen = say("Not finite is the gradient of {tensors}.", tensors=cause)
+    way_out = say("detect_anomaly() names the operation that makes the first such value.")
+    raise RuntimeError(message(first, sentences(seen, way_out)))
 
 
 def _described(number: int, name: str, grad: np.ndarray) -> str:
@@ -82,8 +91,10 @@ def _described(number: int, name: str, grad: np.ndarray) -> str:
     if not undefined and not infinite:
         return ""
     counts = [f"{undefined} nan"] * bool(undefined) + [f"{infinite} inf"] * bool(infinite)
-    called = f"`{name}`, number {number}" if name else f"number {number}"
-    return f"{called} of shape {grad.shape} ({', '.join(counts)} of {grad.size})"
+    place = say("number {number}", number=number)
+    called = f"`{name}`{say(', ')}{place}" if name else place
+    counted = say("{counts} of {n}", counts=", ".join(counts), n=grad.size)
+    return say("{tensor} of shape {shape} ({counts})", tensor=called, shape=grad.shape, counts=counted)
 
 
 def clip_grads_with_norm_(
@@ -94,9 +105,19 @@ def clip_grads_with_norm_(
     factor = factor.astype(total_norm._array.dtype)
     if factor >= 1:
         return
+    grads = _grads(_as_list(parameters))
+    if grads and all([_is_plain(grad) for grad in grads]) and clipping.scale([g._array for g in grads], float(factor)):
+        for grad in grads:
+            grad._bump_version()
+        return
     with no_grad():
-        for grad in _grads(_as_list(parameters)):
+        for grad in grads:
             grad.mul_(float(factor))
+
+
+def _is_plain(grad: Tensor) -> bool:
+    """Whether nobody but autograd's counter of versions has to know that a gradient is written to."""
+    return grad.__class__ is Tensor and grad._edge is None and grad._view is None and not grad._requires_grad
 
 
 def clip_grad_norm_(

@@ -56,7 +56,9 @@ def network(lib: Any, width: int, blocks: int) -> Any:
 
 def prepared(lib: Any, cell: Cell, width: int, blocks: int) -> Any:
     """The network with its weights, laid out as the cell asks."""
-    return arranged(lib, cell, fill(lib, network(lib, width, blocks), gain=math.sqrt(6)))
+    model = fill(lib, network(lib, width, blocks), gain=math.sqrt(6))
+    fill(lib, model[-1])  # scores near zero: from larger ones the first steps leap, and rounding grows with them
+    return arranged(lib, cell, model)
 
 
 def trained(lib: Any, cell: Cell, batch: int, width: int, blocks: int) -> Work:

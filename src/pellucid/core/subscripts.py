@@ -1,6 +1,6 @@
 """Reading what stands in the brackets of `tensor[...]`: which part is basic, which are index tensors and masks.
 
-No operator lives here; `indexing.py` has them.
+The operators are in `ops/indexing.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.batches import differs
+from pellucid.core.values import array_from, differs
 
 __all__ = [
     "FULL", "MASKED", "check_mask", "flat_places", "index_array", "index_error", "last_step", "read_index", "split_masks", "to_end",
@@ -90,8 +90,6 @@ def index_array(item):
     elif isinstance(item, str):
         raise TypeError(f"new(): invalid data type 'str': {item!r} cannot index a tensor")
     elif isinstance(item, (list, tuple, range, np.ndarray)):
-        from pellucid.ops.construction import array_from
-
         data = list(item) if isinstance(item, range) else item
         empty = isinstance(data, (list, tuple)) and not len(data)
         array = (

@@ -1,6 +1,8 @@
-"""The arithmetic of recurrent layers: one step of each kind of cell, and walking it over sequences.
+"""Recurrent layers composed of other operators: one step of each kind of cell, and walking it over sequences.
 
-Here are functions of tensors only; the modules that hold the weights are in `rnn.py`.
+`recurrent.py` has a layer as one operator, which is faster; this is its definition, what derivatives of its derivatives come
+from, and what is used where an operator for each product is wanted: inside transforms, for projections and narrow types. The
+modules that hold the weights are in `nn/modules/rnn.py`.
 
 A state is a tuple of tensors [batch, size]: (h,), or (h, c) for an LSTM. Sequences come packed: rows of all steps one
 after the other, `batch_sizes[t]` of them for step t, never more than for the step before.
@@ -10,19 +12,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pellucid.core.modes import modes
-from pellucid.nn import functional as F
+from pellucid.core.tensor import Tensor
 from pellucid.ops.joining import cat
+from pellucid.ops.products import linear
+from pellucid.ops.rectifiers import relu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pellucid.core.tensor import Tensor
+    Step = Callable[[Tensor, "State", "Weights"], "State"]
 
-    State = tuple[Tensor, ...]
-    Step = Callable[[Tensor, State, "Weights"], State]
+__all__ = ["STEPS", "State", "Weights", "composed_layer"]
 
-__all__ = ["STEPS", "Weights", "layer"]
+State = tuple[Tensor, ...]
 
 
 class Weights:
@@ -47,7 +49,7 @@ class Weights:
 
 def _hidden_gates(state: State, weights: Weights) -> Tensor:
     """What the state contributes to the gates."""
-    return F.linear(state[0], weights.weight_hh, weights.bias_hh)
+    return linear(state[0], weights.weight_hh, weights.bias_hh)
 
 
 def tanh_step(gates: Tensor, state: State, weights: Weights) -> State:
@@ -57,7 +59,7 @@ def tanh_step(gates: Tensor, state: State, weights: Weights) -> State:
 
 def relu_step(gates: Tensor, state: State, weights: Weights) -> State:
     """h' = max(W x + U h, 0)."""
-    return (F.relu(gates + _hidden_gates(state, weights)),)
+    return (relu(gates + _hidden_gates(state, weights)),)
 
 
 def lstm_step(gates: Tensor, state: State, weights: Weights) -> State:
@@ -65,7 +67,7 @@ def lstm_step(gates: Tensor, state: State, weights: Weights) -> State:
     i, f, g, o = (gates + _hidden_gates(state, weights)).chunk(4, 1)
     c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
     h = o.sigmoid() * c.tanh()
-    return (h if weights.weight_hr is None else F.linear(h, weights.weight_hr)), c
+    return (h if weights.weight_hr is None else linear(h, weights.weight_hr)), c
 
 
 def gru_step(gates: Tensor, state: State, weights: Weights) -> State:
@@ -84,17 +86,16 @@ STEPS: dict[str, Step] = {"RNN_TANH": tanh_step, "RNN_RELU": relu_step, "LSTM": 
 # --- a whole layer ---------------------------------------------------------------------------------------------------
 
 
-def layer(
-    step: Step, data: Tensor, batch_sizes: list[int], state: State, weights: Weights, backward: bool = False
+def composed_layer(
+    mode: str, data: Tensor, batch_sizes: list[int], state: State, weights: Weights, backward: bool = False
 ) -> tuple[Tensor, State]:
     """Walk over packed sequences, from their ends with `backward`.
 
     data: [rows, input]; state: [batch, size] each. Returns the h of every row, [rows, size], and the last states.
     The input's part of the gates is one product for all steps.
     """
-    if modes.autocast is not None and step is lstm_step and weights.weight_hr is None:
-        return modes.autocast.low(layer, step, data, batch_sizes, state, weights.cast(modes.autocast), backward)
-    gates = F.linear(data, weights.weight_ih, weights.bias_ih).split(batch_sizes)
+    step = STEPS[mode]
+    gates = linear(data, weights.weight_ih, weights.bias_ih).split(batch_sizes)
     if backward:
         outputs, state = _walk_back(step, gates, batch_sizes, state, weights)
     else:

@@ -1,0 +1,402 @@
+"""A recurrent layer over all steps, forwards and backwards: products for all steps, and the walk as one kernel each way.
+
+A step multiplies a thin matrix, the states of a batch, by the weights, the same at every step. BLAS packs both at every call,
+which takes as long as the product itself; here the weights are packed once a walk, into panels of `LANES` columns that lie in
+memory as the product reads them, and a tile multiplies five rows by a panel in registers. Each thread makes a block of LANES hidden
+units: its part of the product, and right after it gates and states of these units, so that threads meet once a step.
+
+Gates lie in memory by blocks, [rows, blocks, gates * LANES], so that all of a block's are side by side, at distances that the
+compiler knows; hidden units are made up to whole blocks by weights of zero. Rows of weights are brought into this order
+before products, rows of their gradients back after.
+
+Plain forms: the functions of the same names in `kernels/recurrent.py`.
+"""
+
+from __future__ import annotations
+
+import llvmlite.binding
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from pellucid.kernels.products import matmul, matmul_add
+from pellucid.kernels.recurrent import Saved, before_steps
+
+from . import parallel, serial
+from .blas import address
+from .mathematics import sigmoid, tanh
+
+__all__ = ["backward", "forward"]
+
+MODES = {"LSTM": 0, "GRU": 1, "RNN_TANH": 2, "RNN_RELU": 3}
+LSTM, GRU, RNN_TANH, RNN_RELU = range(4)
+LANES = 32  # columns of a panel, hidden units of a block
+ROWS = 5  # rows of a tile: with two registers of columns, ten sums and the factors fit 16 registers
+DEPTH = 256  # of a stretch of a panel that stays in the first-level cache while all rows are multiplied by it
+
+
+def forward(mode: str, data, states, weight_ih, weight_hh, bias, bias_n, steps):
+    """Walk over the sequences; steps: [steps, 2], first row and number of rows of each, in the order of the walk."""
+    rows, hidden = len(data), weight_hh.shape[1]
+    parts, blocks = len(weight_hh) // hidden, -(-hidden // LANES)
+    weight = _by_blocks(weight_ih, parts)
+    gates = matmul(data, weight.T) if bias is None else matmul_add(data, weight.T, _by_blocks(bias[:, None], parts)[:, 0])
+    gates = gates.reshape(rows, blocks, parts * LANES)
+    first = [_widened(state, blocks) for state in states]
+    output = np.empty((rows, blocks * LANES), data.dtype)
+    extra = np.empty((rows if mode in ("LSTM", "GRU") else 0, 1, blocks * LANES), data.dtype)
+    if mode == "GRU":
+        extra[...] = _widened(bias_n[None], blocks)
+    panels = _packed(_by_blocks(weight_hh, parts), hidden)
+    _walk(MODES[mode], panels, gates, extra[:, 0], output, first[0], first[-1], steps)
+    last = [np.array(state, order="C") for state in states]
+    for state, after in zip(last, (output, extra[:, 0]), strict=False):
+        for start, size in steps.tolist():
+            state[:size] = after[start : start + size, :hidden]
+    return last, Saved(_narrowed(output, hidden), gates, extra)
+
+
+def backward(mode: str, of_output, carried: list, data, states, weight_ih, weight_hh, steps, saved, needs) -> tuple:
+    """Gradients, as the plain form returns them; carried: those of the last states, which are changed."""
+    rows, blocks, width = saved.gates.shape
+    hidden, parts = weight_hh.shape[1], width // LANES
+    first = [_widened(state, blocks) for state in states]
+    moved = [_widened(c, blocks) for c in carried]
+    of_input = np.empty((rows, blocks, width), data.dtype)
+    of_hidden = np.empty_like(of_input) if mode == "GRU" else of_input
+    panels = _packed(_by_blocks(weight_hh, parts).T, blocks * width)
+    _walk_back(
+        MODES[mode], panels, _widened(of_output, blocks), saved.gates, saved.extra[:, 0], _widened(saved.output, blocks),
+        first[0], first[-1], of_input, of_hidden, moved[0], moved[-1], steps,
+    )  # fmt: skip
+    of_input, of_hidden = of_input.reshape(rows, -1), of_hidden.reshape(rows, -1)
+    turned = [_narrowed(m, hidden) for m in moved]
+    of_bias = _from_blocks(of_input.sum(0)[:, None], parts, hidden)[:, 0] if needs[5] or needs[6] else None
+    if needs[6]:
+        of_bias_hh = _from_blocks(of_hidden.sum(0)[:, None], parts, hidden)[:, 0] if mode == "GRU" else of_bias.copy()
+    return (
+        matmul(of_input, _by_blocks(weight_ih, parts)) if needs[0] else None,
+        turned[0] if needs[1] else None,
+        turned[1] if needs[2] else None,
+        _from_blocks(matmul(of_input.T, data), parts, hidden) if needs[3] else None,
+        _from_blocks(matmul(of_hidden.T, before_steps(states[0], saved.output, steps)), parts, hidden) if needs[4] else None,
+        of_bias if needs[5] else None,
+        of_bias_hh if needs[6] else None,
+    )
+
+
+# --- orders of memory ------------------------------------------------------------------------------------------------
+
+
+def _by_blocks(weight: np.ndarray, parts: int) -> np.ndarray:
+    """Rows [parts * hidden, columns] in the order of gates by blocks, zeros for units that are not there."""
+    hidden, columns = len(weight) // parts, weight.shape[1]
+    whole = weight.reshape(parts, hidden, columns)
+    if parts == 1 and hidden % LANES == 0:
+        return np.require(weight, requirements=("C", "W"))
+    if hidden % LANES:
+        whole = np.concatenate([whole, np.zeros((parts, -hidden % LANES, columns), weight.dtype)], 1)
+    return np.ascontiguousarray(whole.reshape(parts, -1, LANES, columns).transpose(1, 0, 2, 3)).reshape(-1, columns)
+
+
+def _from_blocks(rows: np.ndarray, parts: int, hidden: int) -> np.ndarray:
+    """The reverse of `_by_blocks`, in new memory."""
+    turned = rows.reshape(-1, parts, LANES, rows.shape[1]).transpose(1, 0, 2, 3).reshape(parts, -1, rows.shape[1])
+    return np.ascontiguousarray(turned[:, :hidden]).reshape(parts * hidden, -1)
+
+
+def _widened(state: np.ndarray, blocks: int) -> np.ndarray:
+    """[*, hidden] as [*, blocks * LANES], contiguous; zeros after the last unit."""
+    missing = blocks * LANES - state.shape[1]
+    if missing:
+        return np.concatenate([state, np.zeros((len(state), missing), state.dtype)], 1)
+    return np.require(state, requirements=("C", "W"))
+
+
+def _narrowed(state: np.ndarray, hidden: int) -> np.ndarray:
+    return state if state.shape[1] == hidden else np.ascontiguousarray(state[:, :hidden])
+
+
+def _packed(weight: np.ndarray, depth: int) -> np.ndarray:
+    """Weights [columns, depth] as panels [columns / LANES, depth, LANES], zeros after the last column."""
+    columns = len(weight)
+    panels = np.zeros((-(-columns // LANES), depth, LANES), weight.dtype)
+    whole = columns // LANES
+    panels[:whole] = weight[: whole * LANES].reshape(whole, LANES, depth).transpose(0, 2, 1)
+    if columns % LANES:
+        panels[whole, :, : columns % LANES] = weight[whole * LANES :].T
+    return panels
+
+
+# --- products --------------------------------------------------------------------------------------------------------
+
+
+def _register_bytes() -> int:
+    """The width of the processor's vector registers."""
+    features = llvmlite.binding.get_host_cpu_features()
+    return 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
+
+
+REGISTER = _register_bytes()
+
+
+def _tile_of(count: int):
+    """A function `tile(a, step, panel, depth, out, out_step, like)` for `count` rows, for kernels.
+
+    out[rows, columns] += a[rows, depth] @ panel[depth, columns] for as many columns as two registers hold, all by address.
+    step, out_step: bytes from row to row; the panel's rows are LANES numbers apart. like: a number of the dtype.
+    """
+
+    def generate(context, builder, signature, args):
+        kind, i64 = args[-1].type, ir.IntType(64)
+        width = 8 if signature.args[-1] == types.float64 else 4
+        vector = ir.VectorType(kind, REGISTER // width)
+        name = f"llvm.fma.v{vector.count}f{8 * width}"
+        fma = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
+        a, step, panel, depth, out, out_step, _ = args
+
+        def place(start, offset, to):
+            return builder.inttoptr(builder.add(start, offset), to.as_pointer())
+
+        def number(value):
+            return ir.Constant(i64, value)
+
+        rows = [builder.add(a, builder.mul(step, number(r))) for r in range(count)]
+        outs = [builder.add(out, builder.mul(out_step, number(r))) for r in range(count)]
+        sums = {}
+        for r in range(count):
+            for v in range(2):
+                sums[r, v] = cgutils.alloca_once(builder, vector)
+                builder.store(builder.load(place(outs[r], number(v * REGISTER), vector), align=width), sums[r, v])
+        with cgutils.for_range(builder, depth) as loop:
+            line = builder.mul(loop.index, number(LANES * width))
+            factors = [
+                builder.load(place(panel, builder.add(line, number(v * REGISTER)), vector), align=width) for v in range(2)
+            ]
+            for r in range(count):
+                value = builder.load(place(rows[r], builder.mul(loop.index, number(width)), kind))
+                one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+                mask = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
+                all_lanes = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
+                for v in range(2):
+                    total = builder.call(fma, [all_lanes, factors[v], builder.load(sums[r, v])])
+                    builder.store(total, sums[r, v])
+        for (r, v), total in sums.items():
+            builder.store(builder.load(total), place(outs[r], number(v * REGISTER), vector), align=width)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def tile(typing, a, step, panel, depth, out, out_step, like):
+        return types.void(*[types.int64] * 6, like), generate
+
+    return tile
+
+
+_tile, _row = _tile_of(ROWS), _tile_of(1)
+
+
+@serial
+def _multiply(a, step, rows, panels, number, out, out_step):
+    """out[rows, LANES] += a[rows, depth] @ the panel of this number, for panels [count, depth, LANES]; a and out by address.
+
+    2 * LANES * rows * depth FLOPs; reads the panel once from the second-level cache. step, out_step: bytes from row to row.
+    """
+    width, whole = np.int64(panels.itemsize), panels.shape[1]
+    like, start = panels[0, 0, 0], address(panels) + number * whole * LANES * width
+    for first in range(0, whole, DEPTH):
+        depth = np.int64(min(DEPTH, whole - first))
+        for column in range(0, LANES * width, 2 * REGISTER):
+            panel, row = np.int64(start + first * LANES * width + column), 0
+            while row < rows:
+                factor, target = np.int64(a + row * step + first * width), np.int64(out + row * out_step + column)
+                if row + ROWS <= rows:
+                    _tile(factor, np.int64(step), panel, depth, target, np.int64(out_step), like)
+                    row += ROWS
+                else:
+                    _row(factor, np.int64(step), panel, depth, target, np.int64(out_step), like)
+                    row += 1
+
+
+# --- forward ---------------------------------------------------------------------------------------------------------
+# No views are taken inside kernels: each would count its references, which threads would have to agree on.
+
+
+@parallel
+def _walk(mode, panels, gates, extra, output, first_h, first_c, steps):
+    """For each step 2 * gates * hidden^2 FLOPs a row, and about 60 for each gate. Traffic: the weights once a step, from the
+    cache; gates are read and written once, output and extra written once.
+    """
+    before, found = 0, 0  # the step before: its first row, and how many rows find their state there
+    for number in range(len(steps)):
+        start, size = steps[number, 0], steps[number, 1]
+        found = min(found, size)
+        for block in numba.prange(gates.shape[1]):
+            _block(mode, np.int64(block), panels, gates, extra, output, first_h, first_c, before, found, start, size)
+        before, found = start, size
+
+
+@serial
+def _block(mode, block, panels, gates, extra, output, first_h, first_c, before, found, start, size):
+    """One step of LANES hidden units; rows up to `found` begin with the state from row `before` on, others with the first."""
+    width = np.int64(gates.itemsize)
+    parts, line = gates.shape[2] // LANES, output.shape[1] * width
+    for part in range(parts):
+        out, step = address(gates) + width * gates.shape[2] * (start * gates.shape[1] + block), width * gates.shape[2] * gates.shape[1]
+        out += part * LANES * width
+        if mode == GRU and part == 2:
+            out, step = address(extra) + start * line + block * LANES * width, line
+        number = block * parts + part
+        _multiply(address(output) + before * line, line, found, panels, number, out, step)
+        _multiply(address(first_h) + found * line, line, size - found, panels, number, out + found * step, step)
+    for b in range(size):
+        if mode == LSTM and b < found:
+            _lstm(gates, extra, output, extra, before + b, start + b, block)
+        elif mode == LSTM:
+            _lstm(gates, extra, output, first_c, b, start + b, block)
+        elif mode == GRU and b < found:
+            _gru(gates, extra, output, output, before + b, start + b, block)
+        elif mode == GRU:
+            _gru(gates, extra, output, first_h, b, start + b, block)
+        else:
+            _rnn(mode, gates, output, start + b, block)
+
+
+@serial
+def _lstm(gates, extra, output, old, old_row, row, block):
+    first = block * LANES
+    for u in range(LANES):
+        i, f = sigmoid(gates[row, block, u]), sigmoid(gates[row, block, LANES + u])
+        g, o = tanh(gates[row, block, 2 * LANES + u]), sigmoid(gates[row, block, 3 * LANES + u])
+        c = f * old[old_row, first + u] + i * g
+        gates[row, block, u], gates[row, block, LANES + u] = i, f
+        gates[row, block, 2 * LANES + u], gates[row, block, 3 * LANES + u] = g, o
+        extra[row, first + u] = c
+        output[row, first + u] = o * tanh(c)
+
+
+@serial
+def _gru(gates, extra, output, old, old_row, row, block):
+    first = block * LANES
+    for u in range(LANES):
+        r, z = sigmoid(gates[row, block, u]), sigmoid(gates[row, block, LANES + u])
+        n = tanh(gates[row, block, 2 * LANES + u] + r * extra[row, first + u])
+        gates[row, block, u], gates[row, block, LANES + u], gates[row, block, 2 * LANES + u] = r, z, n
+        output[row, first + u] = n + z * (old[old_row, first + u] - n)
+
+
+@serial
+def _rnn(mode, gates, output, row, block):
+    first, zero = block * LANES, gates.dtype.type(0)
+    if mode == RNN_TANH:
+        for u in range(LANES):
+            output[row, first + u] = tanh(gates[row, block, u])
+    else:
+        for u in range(LANES):
+            h = gates[row, block, u]
+            output[row, first + u] = zero if h < 0 else h
+
+
+# --- backward --------------------------------------------------------------------------------------------------------
+
+
+@parallel
+def _walk_back(mode, panels, of_output, gates, extra, output, first_h, first_c, of_input, of_hidden, of_h, of_c, steps):
+    """For each step 2 * gates * hidden^2 FLOPs a row. Traffic: the weights once a step, from the cache; gates, extra, states
+    and the gradient of the output are read once, gradients of the gates written once and read once.
+    """
+    for number in range(len(steps) - 1, -2, -1):
+        for block in numba.prange(gates.shape[1]):
+            if number < len(steps) - 1:  # what comes to h through the gates of the step after
+                _carry(np.int64(block), panels, of_hidden, of_h, steps[number + 1, 0], steps[number + 1, 1])
+            if number >= 0:
+                start, size, before, found = steps[number, 0], steps[number, 1], 0, 0
+                if number:
+                    before, found = steps[number - 1, 0], min(steps[number - 1, 1], size)
+                _block_back(
+                    mode, np.int64(block), of_output, gates, extra, output, first_h, first_c, of_input, of_hidden, of_h, of_c,
+                    np.int64(before), np.int64(found), start, size,
+                )  # fmt: skip
+
+
+@serial
+def _carry(block, panels, of_hidden, of_h, start, size):
+    """Add to the gradient of h what comes through the gates of a step."""
+    width = np.int64(of_h.itemsize)
+    line, step = of_h.shape[1] * width, of_hidden.shape[1] * of_hidden.shape[2] * width
+    _multiply(address(of_hidden) + start * step, step, size, panels, block, address(of_h) + block * LANES * width, line)
+
+
+@serial
+def _block_back(
+    mode, block, of_output, gates, extra, output, first_h, first_c, of_input, of_hidden, of_h, of_c, before, found, start, size
+):
+    """Gradients of the gates of LANES hidden units at one step; leaves in of_h and of_c what passes the gates by."""
+    s = np.empty(5 * LANES, gates.dtype)
+    for b in range(size):
+        row = start + b
+        if mode == LSTM and b < found:
+            _lstm_back(s, gates, extra, extra, before + b, of_output, of_h, of_c, row, b, block)
+        elif mode == LSTM:
+            _lstm_back(s, gates, extra, first_c, b, of_output, of_h, of_c, row, b, block)
+        elif mode == GRU and b < found:
+            _gru_back(s, gates, extra, output, before + b, of_output, of_h, row, b, block)
+        elif mode == GRU:
+            _gru_back(s, gates, extra, first_h, b, of_output, of_h, row, b, block)
+        else:
+            _rnn_back(mode, s, output, of_output, of_h, row, b, block)
+        for u in range(gates.shape[2]):
+            of_input[row, block, u] = s[u]
+        for u in range(LANES):
+            of_h[b, block * LANES + u] = s[4 * LANES + u] if mode != LSTM else s.dtype.type(0)
+        if mode == LSTM:
+            for u in range(LANES):
+                of_c[b, block * LANES + u] = s[4 * LANES + u]
+        if mode == GRU:
+            for u in range(2 * LANES):
+                of_hidden[row, block, u] = s[u]
+            for u in range(LANES):
+                of_hidden[row, block, 2 * LANES + u] = s[3 * LANES + u]
+
+
+@serial
+def _lstm_back(s, gates, extra, old, old_row, of_output, of_h, of_c, row, b, block):
+    """To scratch memory: gradients of the gates, and of the old c."""
+    one, first = s.dtype.type(1), block * LANES
+    for u in range(LANES):
+        i, f = gates[row, block, u], gates[row, block, LANES + u]
+        g, o = gates[row, block, 2 * LANES + u], gates[row, block, 3 * LANES + u]
+        grad, cell = of_h[b, first + u] + of_output[row, first + u], tanh(extra[row, first + u])
+        through = of_c[b, first + u] + grad * o * (one - cell * cell)
+        s[u] = through * g * i * (one - i)
+        s[LANES + u] = through * old[old_row, first + u] * f * (one - f)
+        s[2 * LANES + u] = through * i * (one - g * g)
+        s[3 * LANES + u] = grad * cell * o * (one - o)
+        s[4 * LANES + u] = through * f
+
+
+@serial
+def _gru_back(s, gates, extra, old, old_row, of_output, of_h, row, b, block):
+    """To scratch memory: gradients of r, z, n, of what h contributes to n, and what passes the gates by."""
+    one, first = s.dtype.type(1), block * LANES
+    for u in range(LANES):
+        r, z, n = gates[row, block, u], gates[row, block, LANES + u], gates[row, block, 2 * LANES + u]
+        grad = of_h[b, first + u] + of_output[row, first + u]
+        of_n = grad * (one - z) * (one - n * n)
+        s[u] = of_n * extra[row, first + u] * r * (one - r)
+        s[LANES + u] = grad * (old[old_row, first + u] - n) * z * (one - z)
+        s[2 * LANES + u] = of_n
+        s[3 * LANES + u] = of_n * r
+        s[4 * LANES + u] = grad * z
+
+
+@serial
+def _rnn_back(mode, s, output, of_output, of_h, row, b, block):
+    """To scratch memory: the gradient of the gate, and what passes it by, which is nothing."""
+    one, zero, first = s.dtype.type(1), s.dtype.type(0), block * LANES
+    for u in range(LANES):
+        h, grad = output[row, first + u], of_h[b, first + u] + of_output[row, first + u]
+        s[u] = grad * (one - h * h) if mode == RNN_TANH else zero if h <= 0 else grad
+        s[4 * LANES + u] = zero

@@ -1,0 +1,68 @@
+"""Sharing tasks out among threads from inside a kernel: `share(tasks, threads, function, arguments)`.
+
+It does what a `prange` loop does that calls one function. Numba compiles such loops slowly, seconds for one with many
+arguments, because it analyses them as array expressions; here the function's address goes straight to Numba's thread pool,
+whose threads take tasks from one another when they run out.
+"""
+
+from __future__ import annotations
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+__all__ = ["share"]
+
+numba.get_num_threads()  # starts the pool, and makes its entry known to the linker
+
+_WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
+
+
+@intrinsic
+def share(typingctx, tasks, threads, function, arguments):
+    """Call function(task, *arguments) for every task below `tasks`, on the threads of the pool; inside kernels only.
+
+    function: a kernel that returns nothing; arguments: a tuple. Tasks must not write what others read or write.
+    """
+    signature = function.get_call_type(typingctx, (types.int64, *arguments), {})
+
+    def generate(context, builder, outer, values):
+        compiled = function.dispatcher.get_compile_result(signature)
+        context.add_linking_libs([compiled.library])
+        worker = _worker(context, builder.module, compiled.fndesc, signature, outer.args[3])
+        _hand_over(builder, worker, *values)
+        return context.get_dummy_value()
+
+    return types.void(tasks, threads, function, arguments), generate
+
+
+def _worker(context, module, description, signature, arguments):
+    """What the pool calls with a range of tasks: (address of the first, address of their number, steps, arguments)."""
+    kind = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _WORD.as_pointer(), _WORD.as_pointer(), _BYTES])
+    worker = ir.Function(module, kind, module.get_unique_name(f"share.{description.unique_name}"))
+    worker.linkage = "internal"
+    builder = ir.IRBuilder(worker.append_basic_block())
+    starts, counts, _, data = worker.args
+    first = builder.ptrtoint(builder.load(starts), _WORD)
+    packed = builder.load(builder.bitcast(data, context.get_value_type(arguments).as_pointer()))
+    values = cgutils.unpack_tuple(builder, packed)
+    with cgutils.for_range(builder, builder.load(counts)) as loop:
+        task = builder.add(first, loop.index)
+        context.call_internal_no_propagate(builder, description, signature, [task, *values])
+    builder.ret_void()
+    return worker
+
+
+def _hand_over(builder, worker, tasks, threads, _, arguments) -> None:
+    """Call Numba's pool: it adds step * number of the first task to the start, which is address 0 here."""
+    start = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0))
+    step = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 1))
+    count = cgutils.alloca_once_value(builder, tasks)
+    data = cgutils.alloca_once_value(builder, arguments)
+    kind = ir.FunctionType(ir.VoidType(), [_BYTES] * 5 + [_WORD] * 2 + [ir.IntType(32)])
+    pool = cgutils.get_or_insert_function(builder.module, kind, "numba_parallel_for")
+    zero, one = ir.Constant(_WORD, 0), ir.Constant(_WORD, 1)
+    pointers = [builder.bitcast(each, _BYTES) for each in (worker, start, count, step, data)]
+    builder.call(pool, [*pointers, zero, one, builder.trunc(threads, ir.IntType(32))])

@@ -1,0 +1,64 @@
+"""Transposition of small squares of numbers in registers: what LLVM does not make of two nested loops by itself.
+
+A square has `lanes(dtype)` rows of 64 bytes. Its rows are exchanged in log2(lanes) rounds, as in a Fourier transform: in the
+round of distance d, rows i and i + d exchange those halves of each 2d x 2d square that lie off its diagonal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+__all__ = ["lanes", "turn"]
+
+
+def lanes(dtype) -> int:
+    """Rows and columns of a square."""
+    return 64 // np.dtype(dtype).itemsize
+
+
+@intrinsic
+def turn(typingctx, source, source_at, target, target_at):
+    """Copy a square from one array to another, transposed; inside kernels only.
+
+    source, target: 1-d arrays of float32 or float64; source_at, target_at: int64 arrays with the index at which each row
+    begins. Row i of the target takes column i of the source. Reads and writes 64 bytes a row, without checks.
+    """
+    return types.void(source, source_at, target, target_at), _generate
+
+
+def _generate(context, builder, signature, arguments):
+    bits = signature.args[0].dtype.bitwidth
+    square = ir.VectorType(context.get_value_type(signature.args[0].dtype), 512 // bits)
+    arrays = [context.make_array(kind)(context, builder, each) for kind, each in zip(signature.args, arguments, strict=True)]
+    source, source_at, target, target_at = (array.data for array in arrays)
+
+    def row(data, places, i):
+        place = builder.load(builder.gep(places, [ir.Constant(ir.IntType(64), i)]))
+        return builder.bitcast(builder.gep(data, [place]), square.as_pointer())
+
+    rows = [builder.load(row(source, source_at, i), align=bits // 8) for i in range(square.count)]
+    for i, made in enumerate(_exchanged(builder, rows)):
+        builder.store(made, row(target, target_at, i), align=bits // 8)
+    return context.get_dummy_value()
+
+
+def _exchanged(builder, rows: list) -> list:
+    """The rows of the transposed square."""
+    count = len(rows)
+    distance = count // 2
+    while distance:
+        upper = [j if not j & distance else count + j - distance for j in range(count)]
+        lower = [j + distance if not j & distance else count + j for j in range(count)]
+        for i in range(count):
+            if not i & distance:
+                a, b = rows[i], rows[i + distance]
+                rows[i], rows[i + distance] = (builder.shuffle_vector(a, b, _mask(each)) for each in (upper, lower))
+        distance //= 2
+    return rows
+
+
+def _mask(places: list) -> ir.Constant:
+    return ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)

@@ -1,0 +1,37 @@
+"""relu and its gradient: NumPy in one thread where arrays are small, all threads where they are large."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .choice import compiled
+from .threads import get_threads
+
+__all__ = ["pass_above", "relu"]
+
+ALONE = 1 << 17  # elements; below it one thread does all
+
+
+def _threads(array: np.ndarray) -> int:
+    """How many threads share out the work: a small one is done sooner than another thread wakes."""
+    return get_threads() if array.size >= ALONE else 1
+
+
+def relu(x: np.ndarray) -> np.ndarray:
+    """max(x, 0); NaN stays, and so does -0."""
+    fast = compiled("rectifiers", x.size, x)
+    if fast is None or not x.flags.c_contiguous:
+        return np.maximum(0, x)  # in this order -0 stays what it is
+    out = np.empty(x.shape, x.dtype)
+    fast.relu(_threads(x), x.reshape(-1), out.reshape(-1))
+    return out
+
+
+def pass_above(grad: np.ndarray, point: np.ndarray, low: float) -> np.ndarray:
+    """grad where point is over `low` or NaN, else 0."""
+    fast = compiled("rectifiers.gate", grad.size, grad, point)
+    if fast is None or grad.shape != point.shape or not (grad.flags.c_contiguous and point.flags.c_contiguous):
+        return np.where(point <= low, 0, grad)
+    out = np.empty(grad.shape, grad.dtype)
+    fast.pass_above(_threads(grad), grad.reshape(-1), point.reshape(-1), grad.dtype.type(low), out.reshape(-1))
+    return out

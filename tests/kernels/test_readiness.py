@@ -1,0 +1,151 @@
+"""Kernels that are not compiled yet are compiled by another process; NumPy does the work until then."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pellucid
+from pellucid.cli.kernels import EXERCISES
+from pellucid.cli.main import main
+from pellucid.kernels import choice, readiness
+
+FLOAT32 = np.dtype(np.float32)
+
+
+class Helper:
+    """Stands for the process that compiles."""
+
+    def __init__(self, *_, **__):
+        self.stdin, self.lines, self.returncode = self, [], None
+
+    def write(self, line):
+        self.lines.append(line.decode())
+
+    def flush(self):
+        pass
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def fresh(monkeypatch, tmp_path):
+    """A process that knows of no kernels, on a machine that has none."""
+    monkeypatch.setenv("PELLUCID_KERNELS", "")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    for name, value in {"ready": set(), "asked": set(), "looked": 0.0, "helper": None, "owner": 0, "folder": None}.items():
+        monkeypatch.setattr(readiness._state, name, value)
+    monkeypatch.setattr(readiness, "PATIENCE", 0)
+    monkeypatch.setattr(readiness.subprocess, "Popen", Helper)
+    return monkeypatch
+
+
+def test_a_family_is_asked_for_once_and_used_when_it_is_there(fresh):
+    for _ in range(3):
+        assert not readiness.is_ready("products", FLOAT32)
+    assert readiness._state.helper.lines == ["products float32\n"]
+    assert not readiness.is_ready("softmax", np.dtype(np.float64))
+    assert readiness._state.helper.lines[1:] == ["softmax float64\n"]
+    readiness.mark("products", "float32")
+    assert readiness.is_ready("products", FLOAT32)
+    assert not readiness.is_ready("products", np.dtype(np.float64))
+
+
+def test_numpy_does_the_work_meanwhile(fresh):
+    fresh.setattr(choice, "_LOADED", ({}, {}))
+    assert choice.compiled("rectifiers", 1 << 20, np.ones(1, np.float32)) is None
+    readiness.mark("rectifiers", "float32")
+    assert choice.compiled("rectifiers", 1 << 20, np.ones(1, np.float32)) is not None
+
+
+def test_markers_are_not_looked_for_at_every_call(fresh):
+    fresh.setattr(readiness, "PATIENCE", 1e9)
+    assert not readiness.is_ready("products", FLOAT32)
+    readiness.mark("products", "float32")
+    assert not readiness.is_ready("products", FLOAT32)
+
+
+def test_waiting_asks_nobody(fresh):
+    fresh.setenv("PELLUCID_KERNELS", "wait")
+    assert readiness.is_ready("products", FLOAT32)
+    assert readiness._state.helper is None
+
+
+def test_where_no_process_can_be_started_kernels_are_compiled_at_first_use(fresh):
+    def refuse(*_, **__):
+        raise OSError("no more processes")
+
+    fresh.setattr(readiness.subprocess, "Popen", refuse)
+    assert readiness.is_ready("products", FLOAT32)
+
+
+def test_a_forked_process_leaves_the_helper_alone(fresh):
+    assert not readiness.is_ready("products", FLOAT32)
+    fresh.setattr(os, "getpid", lambda: -1)
+    assert not readiness.is_ready("softmax", FLOAT32)
+    assert readiness._state.helper.lines == ["products float32\n"]
+
+
+def test_compiled_kernels_can_be_turned_off(fresh):
+    fresh.setenv("PELLUCID_KERNELS", "numpy")
+    fresh.setattr(choice._Choice, "possible", None)
+    assert choice.compiled("products", 1 << 40, np.ones(1, np.float32)) is None
+    assert main(["kernels"]) == 2
+
+
+def test_every_family_has_an_exercise():
+    assert {name.partition(".")[0] for name in choice.CROSSOVERS} == set(EXERCISES)
+
+
+@pytest.mark.parametrize("family", EXERCISES)
+def test_exercises_use_the_kernels_of_their_family(family, monkeypatch):
+    asked = set()
+    compiled = choice.compiled
+
+    def note(name, size, *arrays):
+        found = compiled(name, size, *arrays)
+        asked.update([name.partition(".")[0]] if found is not None else [])
+        return found
+
+    for module in list(sys.modules.values()):
+        if getattr(module, "compiled", None) is compiled:
+            monkeypatch.setattr(module, "compiled", note)
+    with choice.always():
+        EXERCISES[family](pellucid.float32)
+    assert family in asked
+
+
+def test_an_unknown_family_is_one_line(capsys):
+    assert main(["kernels", "cooking"]) == 2
+    assert "there are no kernels called cooking; there are products," in capsys.readouterr().err
+
+
+PROGRAM = """
+import json, sys, time
+import pellucid as torch
+from pellucid.kernels import choice
+x = torch.ones(1 << 20)
+torch.relu(x)
+early = "numba" in sys.modules
+deadline = time.monotonic() + 120
+while "numba" not in sys.modules and time.monotonic() < deadline:
+    time.sleep(0.3)
+    torch.relu(x)
+print(json.dumps([early, "numba" in sys.modules]))
+"""
+
+
+def test_a_program_goes_over_to_kernels_that_another_process_compiles(tmp_path):
+    environment = {**os.environ, "PELLUCID_KERNELS": "", "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment["PYTHONPATH"] = str(Path(pellucid.__file__).parents[1])
+    command = [sys.executable, "-W", "error", "-c", PROGRAM]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=200)
+    assert json.loads(result.stdout) == [False, True]
+    assert result.stderr == ""
+    again = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=200)
+    assert json.loads(again.stdout) == [True, True]
