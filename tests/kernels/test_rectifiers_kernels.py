@@ -40,10 +40,19 @@ def test_gradient(shape, dtype, low):
 
 
 @DTYPES
+@SHAPES
+def test_gradient_between_bounds(shape, dtype):
+    rng = np.random.default_rng(0)
+    x, grad = (np.asarray(rng.standard_normal(shape).astype(dtype)) for _ in range(2))
+    in_both_forms(lambda: kernel.pass_inside(grad, x, -0.5, 0.75))
+
+
+@DTYPES
 def test_special_values(dtype):
     x = np.array(SPECIAL * 9).astype(dtype)
     in_both_forms(lambda: kernel.relu(x))
     in_both_forms(lambda: kernel.pass_above(x, x, 0))
+    in_both_forms(lambda: kernel.pass_inside(x, x, 0, 2.0))
     in_both_forms(lambda: kernel.pass_above(x[::-1].copy(), x, 2.0))
 
 

@@ -21,6 +21,7 @@ from pellucid.cli.numbers import positive, positive_whole, whole
 from pellucid.cli.progress import Progress, choose_progress
 from pellucid.cli.training import EPOCHS, Settings, Training
 from pellucid.graph import draw_svg
+from pellucid.kernels import choice
 from pellucid.nn import functional as F
 
 DESCRIPTION = "Train a small convolutional network on 1,797 handwritten digits, a fifth of them held out to test it."
@@ -54,7 +55,8 @@ def run(options: argparse.Namespace) -> int:
 
     begin = time.perf_counter()
     # One thread: two that wait for each other while something else runs take twenty times as long over small matrices.
-    with threadpool_limits(1):
+    # NumPy: arrays so small gain nothing by compiled kernels, and nobody should wait for those to see a network learn.
+    with threadpool_limits(1), choice.never():
         ended_early = train(training, options, choose_progress(options.epochs, options.quiet))
     seconds = time.perf_counter() - begin
     if training.history:

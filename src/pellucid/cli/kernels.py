@@ -58,7 +58,8 @@ def _normalisation(dtype) -> None:
 
 
 def _rectifiers(dtype) -> None:
-    F.relu(_leaf(8, 8, dtype=dtype)).sum().backward()
+    for function in (F.relu, F.relu6):
+        function(_leaf(8, 8, dtype=dtype)).sum().backward()
 
 
 def _activations(dtype) -> None:

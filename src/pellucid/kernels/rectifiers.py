@@ -1,4 +1,4 @@
-"""relu and its gradient: NumPy in one thread where arrays are small, all threads where they are large."""
+"""relu, its gradient and that of functions with two bounds: NumPy where arrays are small, all threads where they are large."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from .choice import compiled
 from .threads import get_threads
 
-__all__ = ["pass_above", "relu"]
+__all__ = ["pass_above", "pass_inside", "relu"]
 
 ALONE = 1 << 17  # elements; below it one thread does all
 
@@ -29,9 +29,25 @@ def relu(x: np.ndarray) -> np.ndarray:
 
 def pass_above(grad: np.ndarray, point: np.ndarray, low: float) -> np.ndarray:
     """grad where point is over `low` or NaN, else 0."""
-    fast = compiled("rectifiers.gate", grad.size, grad, point)
-    if fast is None or grad.shape != point.shape or not (grad.flags.c_contiguous and point.flags.c_contiguous):
+    fast = _gate(grad, point)
+    if fast is None:
         return np.where(point <= low, 0, grad)
     out = np.empty(grad.shape, grad.dtype)
     fast.pass_above(_threads(grad), grad.reshape(-1), point.reshape(-1), grad.dtype.type(low), out.reshape(-1))
     return out
+
+
+def pass_inside(grad: np.ndarray, point: np.ndarray, low: float, high: float) -> np.ndarray:
+    """grad where point is strictly between two numbers or NaN, else 0."""
+    fast = _gate(grad, point)
+    if fast is None:
+        return np.where((point <= low) | (point >= high), 0, grad)
+    out, number = np.empty(grad.shape, grad.dtype), grad.dtype.type
+    fast.pass_inside(_threads(grad), grad.reshape(-1), point.reshape(-1), number(low), number(high), out.reshape(-1))
+    return out
+
+
+def _gate(grad: np.ndarray, point: np.ndarray):
+    """The compiled forms, if the two arrays lie in memory alike."""
+    alike = grad.shape == point.shape and grad.flags.c_contiguous and point.flags.c_contiguous
+    return compiled("rectifiers.gate", grad.size, grad, point) if alike else None

@@ -65,7 +65,7 @@ def _gate(name: str, where: str, gated):
 
 
 _gate("pass_above", "over a number", lambda grad, point, low, high: kernel.pass_above(grad, point, low))
-_gate("pass_inside", "strictly between two numbers", lambda grad, point, low, high: np.where((point <= low) | (point >= high), 0, grad))
+_gate("pass_inside", "strictly between two numbers", kernel.pass_inside)
 _gate("pass_outside", "outside of two numbers", lambda grad, point, low, high: np.where((point >= low) & (point <= high), 0, grad))
 
 

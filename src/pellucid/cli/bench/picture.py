@@ -12,6 +12,7 @@ BAR, STEP = 14, 26  # height of a bar, and from one to the next
 LEFT, RIGHT, TOP, BOTTOM = 210, 60, 76, 40
 ACROSS = 520
 MOST = 2.0  # longer bars are cut
+LABEL = 28  # width of a number
 REACHED, MISSED, PLAIN, TARGET = "#2e7d4f", "#c8501e", "#1f5fa8", "#111111"
 KEY = ((REACHED, "target reached"), (MISSED, "target missed"), (PLAIN, "no target"))
 
@@ -60,9 +61,13 @@ def _bar(one: Line, top: float) -> list[str]:
         text(one.name, LEFT - 10, top + 12, anchor="end"),
         f'<rect x="{LEFT}" y="{top}" width="{end - LEFT:.1f}" height="{BAR}" fill="{colour}">'
         f"<title>{escape(one.title)}: {one.ratio:.2f}</title></rect>",
-        text(f"{one.ratio:.2f}", end + 8, top + 12, anchor="start"),
     ]
+    label = end + 8
     if one.target is not None:
         mark = _across(one.target)
+        if label - 8 <= mark <= label + LABEL:  # the mark would run through the number
+            label = mark + 8
         parts.append(line(mark, top - 3, mark, top + BAR + 3, TARGET, 3))
+    parts.append(f'<rect x="{label - 2:.1f}" y="{top}" width="{LABEL + 2}" height="{BAR}" fill="#ffffff"/>')  # over lines behind it
+    parts.append(text(f"{one.ratio:.2f}", label, top + 12, anchor="start"))
     return parts

@@ -1,4 +1,4 @@
-"""relu and its gradient in one pass over memory, a block of elements a task. Plain forms: `kernels/rectifiers.py`."""
+"""relu and the gradients of functions with bounds in one pass over memory, a block of elements a task. Plain forms: `kernels/rectifiers.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from . import serial
 from .lending import lent
 from .sharing import share
 
-__all__ = ["pass_above", "relu"]
+__all__ = ["pass_above", "pass_inside", "relu"]
 
 BLOCK = 1 << 15  # elements: 128 or 256 KiB, so that a task is long beside its start
 
@@ -38,3 +38,18 @@ def _pass_above(block, grad, point, low, out):
 def pass_above(threads, grad, point, low, out):
     """out [n] = grad where point is over `low` or NaN, else 0. Traffic: grad, point read, `out` written. One comparison each."""
     share((grad.size + BLOCK - 1) // BLOCK, threads, _pass_above, lent((grad, point, low, out)))
+
+
+@serial
+def _pass_inside(block, grad, point, low, high, out):
+    start, stop = block * BLOCK, (block + 1) * BLOCK
+    part, at, target = grad[start:stop], point[start:stop], out[start:stop]
+    zero = grad.dtype.type(0)
+    for i in range(part.size):
+        target[i] = zero if at[i] <= low or at[i] >= high else part[i]
+
+
+@serial
+def pass_inside(threads, grad, point, low, high, out):
+    """out [n] = grad where point is between `low` and `high` or NaN, else 0. Traffic as of `pass_above`. Two comparisons each."""
+    share((grad.size + BLOCK - 1) // BLOCK, threads, _pass_inside, lent((grad, point, low, high, out)))
