@@ -33,9 +33,9 @@ LOOKS = {
 @pytest.mark.parametrize("look", LOOKS)
 def test_a_look_at_sixty_doublings_takes_no_time(look):
     a, x = doublings(60)
-    begin = time.perf_counter()
+    begin = time.process_time()
     LOOKS[look](a)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 60  # path by path it would be centuries
     a.backward()
     assert x.grad.item() == 2.0**60
 
