@@ -308,6 +308,6 @@ def test_default_dtype_is_not_named(array, expected):
 
 def test_a_large_array_prints_fast():
     array = np.ones((3000, 3000), np.float32)
-    start = time.perf_counter()
+    start = time.process_time()
     printing.tensor_text(array)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 5
