@@ -151,3 +151,14 @@ def test_ctc_loss_values():
     scores = torch.arange(24.0).reshape(3, 2, 4).sin().log_softmax(-1)
     loss = F.ctc_loss(scores, torch.tensor([[1, 2], [2, 2]]), [3, 3], [2, 1], reduction="none")
     assert loss.tolist() == pytest.approx([2.655773, 2.441176], rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["running_mean", "running_var", "weight", "bias"])
+def test_batch_norm_names_the_vector_that_does_not_fit(name):
+    vectors = {"running_mean": torch.zeros(4), "running_var": torch.ones(4), "weight": torch.ones(4), "bias": torch.zeros(4)}
+    vectors[name] = torch.ones(3)
+    with pytest.raises(RuntimeError) as caught:
+        F.batch_norm(torch.ones(2, 4, 6), **vectors)
+    assert str(caught.value) == (
+        f"{name} should contain 4 elements not 3: input has shape [2, 4, 6], {name} [3]; one number for each channel is expected"
+    )

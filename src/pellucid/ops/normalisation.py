@@ -256,10 +256,11 @@ class normalised_fixed:
 # --- batch and instance ---------------------------------------------------------------------------------------------
 
 
-def _check_channel_vectors(channels: int, **vectors) -> None:
+def _check_channel_vectors(input: Tensor, channels: int, **vectors) -> None:
     for name, vector in vectors.items():
         if vector is not None and vector._array.size != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {vector._array.size}")
+            raise RuntimeError(f"{name} should contain {channels} elements not {vector._array.size}: input has shape "
+                               f"{list(input.shape)}, {name} {list(vector.shape)}; one number for each channel is expected")
 
 
 def _check_batch(function: str, input: Tensor) -> None:
@@ -308,7 +309,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     elif running_mean is None or running_var is None:
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
     channels = input._array.shape[1] if input._array.ndim > 1 else input._array.shape[-1]
-    _check_channel_vectors(channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    _check_channel_vectors(input, channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     dims = tuple(d for d in range(input._array.ndim) if d != 1)
     shape = tuple(channels if d == 1 else 1 for d in range(input._array.ndim))
     if len(shape) > 2:
@@ -339,7 +340,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         if running_mean is None or running_var is None:
             raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats=False")
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    _check_channel_vectors(shape[1], running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    _check_channel_vectors(input, shape[1], running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     dims = tuple(range(2, len(shape)))
     ones = (1,) * len(dims)
     weight, bias = (v if v is None else v.reshape(shape[1], *ones) for v in (weight, bias))
