@@ -117,7 +117,7 @@ class Counter(Recorder):
             return self._node(subject, arguments[0], call)
         if work is Work.LEAF:
             return None  # gradients of leaves stay as they are
-        if work is not Work.FUNCTION and self._running and _code_within(sys._getframe(1), AGAIN | STANDS_IN) is None:
+        if work is not Work.FUNCTION and self._running and _code_within(sys._getframe(1)) is None:
             return call()
         return super()._around(work, subject, arguments, call)
 
@@ -163,7 +163,7 @@ class Counter(Recorder):
     # --- results -----------------------------------------------------------------------------------------------------
 
     def _observe(self, op: Operator, bound: list, raw: list, made: list) -> Any:
-        within = _code_within(sys._getframe(1), AGAIN | STANDS_IN) if self._running else None
+        within = _code_within(sys._getframe(1)) if self._running else None
         if within in STANDS_IN:
             return None
         if self._running and within is None:
@@ -213,10 +213,10 @@ STANDS_IN: set[CodeType] = {composed_again.__code__}
 HERE: CodeType = Counter._node.__code__
 
 
-def _code_within(frame: FrameType | None, codes: set[CodeType]) -> CodeType | None:
-    """Which of these functions an operator runs in, called from the node that is running; None for none."""
+def _code_within(frame: FrameType | None) -> CodeType | None:
+    """Which of the functions above an operator runs in, called from the node that is running; None for none."""
     while frame is not None and frame.f_code is not HERE:
-        if frame.f_code in codes:
+        if frame.f_code in AGAIN or frame.f_code in STANDS_IN:
             return frame.f_code
         frame = frame.f_back
     return None

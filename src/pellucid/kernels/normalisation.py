@@ -13,17 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .choice import compiled
-from .threads import get_threads
+from .threads import threads_for
 
 __all__ = ["fixed", "gradients", "normalised", "plain_fixed", "plain_forward", "plain_gradients", "unit"]
-
-ALONE = 1 << 15  # elements; below it one thread does all
-
-
-def _threads(array: np.ndarray) -> int:
-    """How many threads share out the work: a small one is done sooner than another thread wakes."""
-    return get_threads() if array.size >= ALONE else 1
-
 
 # --- plain forms ----------------------------------------------------------------------------------------------------
 
@@ -176,11 +168,11 @@ def normalised(x: np.ndarray, weight, bias, dims: tuple, eps: float, centred: bo
     mean, rstd, var = (np.empty([1 if d in dims else n for d, n in enumerate(x.shape)], x.dtype) for _ in range(3))
     statistics = [s.reshape(-1) for s in (mean, rstd, var)]
     if layout.kind == "rows":
-        fast.rows_forward(_threads(x), rows, weight, bias, float(eps), bool(centred), into, *statistics)
+        fast.rows_forward(threads_for(x.size), rows, weight, bias, float(eps), bool(centred), into, *statistics)
     elif layout.kind == "columns":
-        fast.columns_forward(_threads(x), rows, weight, bias, float(eps), bool(centred), into, *statistics)
+        fast.columns_forward(threads_for(x.size), rows, weight, bias, float(eps), bool(centred), into, *statistics)
     else:
-        fast.channels_forward(_threads(x), rows, weight, bias, layout.across, float(eps), bool(centred), into, *statistics)
+        fast.channels_forward(threads_for(x.size), rows, weight, bias, layout.across, float(eps), bool(centred), into, *statistics)
     return made, mean, rstd, var
 
 
@@ -211,7 +203,7 @@ def gradients(grad, x, weight, mean, rstd, dims: tuple, centred=True, of_input=T
 def _of_rows(fast, arrays, statistics, centred, made, of_weight, of_bias) -> list:
     blocks, size = -(-len(arrays[0]) // fast.ROWS), arrays[0].shape[1]
     shares = [np.zeros((blocks, size if shape is not None else 0), made.dtype) for shape in (of_weight, of_bias)]
-    fast.rows_backward(_threads(arrays[1]), *arrays, *statistics, bool(centred), made, *shares)
+    fast.rows_backward(threads_for(arrays[1].size), *arrays, *statistics, bool(centred), made, *shares)
     return [share.sum(0).reshape(shape) for share, shape in zip(shares, (of_weight, of_bias), strict=True) if shape is not None]
 
 
@@ -220,10 +212,10 @@ def _of_channels(fast, layout: _Layout, arrays, statistics, centred, made, of_we
     apart = layout.kind == "channels" and not layout.across
     totals, alongs = np.zeros((2, layout.shape[0] if apart else layout.units))
     if layout.kind == "columns":
-        fast.columns_backward(_threads(arrays[1]), *arrays, *statistics, bool(centred), made, totals, alongs)
+        fast.columns_backward(threads_for(arrays[1].size), *arrays, *statistics, bool(centred), made, totals, alongs)
     else:
         weight, across = arrays.pop(), layout.across
-        fast.channels_backward(_threads(arrays[1]), *arrays, weight, across, *statistics, bool(centred), made, totals, alongs)
+        fast.channels_backward(threads_for(arrays[1].size), *arrays, weight, across, *statistics, bool(centred), made, totals, alongs)
     scale = statistics[1] if not apart else np.repeat(statistics[1], len(totals) // layout.units)
     sums = ((of_weight, alongs * scale), (of_bias, totals))
     return [s.reshape(-1, math.prod(shape)).sum(0).astype(made.dtype).reshape(shape) for shape, s in sums if shape is not None]
@@ -240,5 +232,5 @@ def fixed(x: np.ndarray, weight, bias, mean: np.ndarray, var: np.ndarray, eps: f
     made = np.empty(x.shape, x.dtype)
     factor, term = _vectors(factor, bias, layout, x)
     rows, mean = np.ascontiguousarray(x).reshape(layout.shape), np.ascontiguousarray(mean).reshape(-1)
-    fast.scaled(_threads(x), rows, mean, factor, term, made.reshape(layout.shape))
+    fast.scaled(threads_for(x.size), rows, mean, factor, term, made.reshape(layout.shape))
     return made

@@ -14,16 +14,9 @@ import math
 import numpy as np
 
 from .choice import compiled
-from .threads import get_threads
+from .threads import threads_for
 
 __all__ = ["average", "average_gradient", "maxima", "maxima_gradient", "maxima_indices", "output_size", "picked"]
-
-ALONE = 1 << 15  # elements; below it one thread does all
-
-
-def _threads(array: np.ndarray) -> int:
-    """How many threads share out the work: a small one is done sooner than another thread wakes."""
-    return get_threads() if array.size >= ALONE else 1
 
 
 def output_size(size: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool) -> tuple:
@@ -90,7 +83,7 @@ def maxima(x, places: tuple, kernel: tuple, stride: tuple, padding: tuple, dilat
     fast, rank = _fast(kernel, x), len(kernel)
     if fast is not None:
         best = np.empty(x.shape[: x.ndim - rank] + places, x.dtype)
-        fast.maxima(_threads(x), _as_images(x, rank), _geometry(kernel, stride, padding, dilation), _as_images(best, rank))
+        fast.maxima(threads_for(x.size), _as_images(x, rank), _geometry(kernel, stride, padding, dilation), _as_images(best, rank))
         return best
     x = _framed(x, places, kernel, stride, padding, dilation, _lowest(x.dtype))
     best = None
@@ -126,7 +119,7 @@ def maxima_indices(x, best, places: tuple, kernel: tuple, stride: tuple, padding
     if fast is not None:
         found = np.empty(best.shape, np.int64)
         images = [_as_images(array, rank) for array in (x, best, found)]
-        fast.maxima_indices(_threads(x), *images[:2], _geometry(kernel, stride, padding, dilation), images[2])
+        fast.maxima_indices(threads_for(x.size), *images[:2], _geometry(kernel, stride, padding, dilation), images[2])
         return found
     size = x.shape[-len(kernel) :]
     found = np.zeros(best.shape, np.int64)
@@ -147,7 +140,7 @@ def maxima_gradient(grad, x, best, places: tuple, kernel: tuple, stride: tuple, 
         made, geometry = np.empty(x.shape, x.dtype), _geometry(kernel, stride, padding, dilation)
         images = [_as_images(array, rank) for array in (grad, x, best, made)]
         inside = all(2 * q <= s for q, s in zip(images[2].shape[2:], images[1].shape[2:], strict=True))
-        fast.maxima_gradient(_threads(x), *images[:3], geometry, inside and bool((geometry == FOURS).all()), images[3])
+        fast.maxima_gradient(threads_for(x.size), *images[:3], geometry, inside and bool((geometry == FOURS).all()), images[3])
         return made
     size = x.shape[-len(kernel) :]
     whole = _framed(np.zeros(x.shape, grad.dtype), places, kernel, stride, padding, dilation, 0)
@@ -198,7 +191,7 @@ def average(x, places: tuple, kernel: tuple, stride: tuple, padding: tuple, incl
     if fast is not None:
         made = np.empty(x.shape[: x.ndim - rank] + places, x.dtype)
         geometry = _geometry(kernel, stride, padding, ones)
-        fast.average(_threads(x), _as_images(x, rank), geometry, _counts(by, places), _as_images(made, rank))
+        fast.average(threads_for(x.size), _as_images(x, rank), geometry, _counts(by, places), _as_images(made, rank))
         return made
     framed, total = _framed(x, places, kernel, stride, padding, ones, 0), None
     for _, seen in _places_seen(framed, places, kernel, stride, ones):
@@ -215,7 +208,7 @@ def average_gradient(grad, size: tuple, kernel: tuple, stride: tuple, padding: t
     if fast is not None:
         made = np.empty(grad.shape[: grad.ndim - rank] + tuple(size), grad.dtype)
         geometry = _geometry(kernel, stride, padding, ones)
-        fast.average_gradient(_threads(made), _as_images(grad, rank), geometry, _counts(by, places), _as_images(made, rank))
+        fast.average_gradient(threads_for(made.size), _as_images(grad, rank), geometry, _counts(by, places), _as_images(made, rank))
         return made
     share = grad / by
     whole = _framed(np.zeros(grad.shape[: -len(kernel)] + tuple(size), grad.dtype), places, kernel, stride, padding, ones, 0)

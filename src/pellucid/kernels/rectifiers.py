@@ -5,16 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .choice import compiled
-from .threads import get_threads
+from .threads import threads_for
 
 __all__ = ["pass_above", "pass_inside", "relu"]
 
 ALONE = 1 << 17  # elements; below it one thread does all
-
-
-def _threads(array: np.ndarray) -> int:
-    """How many threads share out the work: a small one is done sooner than another thread wakes."""
-    return get_threads() if array.size >= ALONE else 1
 
 
 def relu(x: np.ndarray) -> np.ndarray:
@@ -23,7 +18,7 @@ def relu(x: np.ndarray) -> np.ndarray:
     if fast is None or not x.flags.c_contiguous:
         return np.maximum(0, x)  # in this order -0 stays what it is
     out = np.empty(x.shape, x.dtype)
-    fast.relu(_threads(x), x.reshape(-1), out.reshape(-1))
+    fast.relu(threads_for(x.size, ALONE), x.reshape(-1), out.reshape(-1))
     return out
 
 
@@ -33,7 +28,7 @@ def pass_above(grad: np.ndarray, point: np.ndarray, low: float) -> np.ndarray:
     if fast is None:
         return np.where(point <= low, 0, grad)
     out = np.empty(grad.shape, grad.dtype)
-    fast.pass_above(_threads(grad), grad.reshape(-1), point.reshape(-1), grad.dtype.type(low), out.reshape(-1))
+    fast.pass_above(threads_for(grad.size, ALONE), grad.reshape(-1), point.reshape(-1), grad.dtype.type(low), out.reshape(-1))
     return out
 
 
@@ -43,7 +38,7 @@ def pass_inside(grad: np.ndarray, point: np.ndarray, low: float, high: float) ->
     if fast is None:
         return np.where((point <= low) | (point >= high), 0, grad)
     out, number = np.empty(grad.shape, grad.dtype), grad.dtype.type
-    fast.pass_inside(_threads(grad), grad.reshape(-1), point.reshape(-1), number(low), number(high), out.reshape(-1))
+    fast.pass_inside(threads_for(grad.size, ALONE), grad.reshape(-1), point.reshape(-1), number(low), number(high), out.reshape(-1))
     return out
 
 

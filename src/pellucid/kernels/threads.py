@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["get_threads", "is_of_kernels", "set_threads"]
+__all__ = ["get_threads", "is_of_kernels", "set_threads", "threads_for"]
 
+ALONE = 1 << 15  # elements
 VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")  # the first that holds a number counts
 
 
@@ -23,6 +24,11 @@ class _Setting:
 def get_threads() -> int:
     """How many threads are used now, or would be."""
     return _default() if _Setting.count is None else _Setting.count
+
+
+def threads_for(size: int, alone: int = ALONE) -> int:
+    """How many threads share out work on so many elements: one below `alone`, where it is done sooner than another thread wakes."""
+    return get_threads() if size >= alone else 1
 
 
 def set_threads(count: int) -> None:

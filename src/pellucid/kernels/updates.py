@@ -233,10 +233,7 @@ def adam(f: AdamFactors, param, grad, slots, work, spare) -> None:
     _update_moments(f, _shaped(f, param, grad, spare), exp_avg, exp_avg_sq, work)
     if f.amsgrad:
         exp_avg_sq = np.maximum(slots[2], exp_avg_sq, out=slots[2])
-    np.sqrt(exp_avg_sq, out=work)
-    work += f.eps
-    np.divide(exp_avg, work, out=work)
-    add_scaled(param, work, -f.rate, work)
+    add_scaled(param, _over_root(exp_avg, exp_avg_sq, f.eps, work), -f.rate, work)
 
 
 def nadam(f: NAdamFactors, param, grad, slots, work, spare) -> None:
@@ -257,11 +254,7 @@ def radam(f: RAdamFactors, param, grad, slots, work, spare) -> None:
     """RAdam; slots: the means of the gradient and of its square."""
     exp_avg, exp_avg_sq = slots
     _update_moments(f, _shaped(f, param, grad, spare), exp_avg, exp_avg_sq, work)
-    step = exp_avg
-    if f.adaptive:
-        np.sqrt(exp_avg_sq, out=work)
-        work += f.eps
-        step = np.divide(exp_avg, work, out=work)
+    step = _over_root(exp_avg, exp_avg_sq, f.eps, work) if f.adaptive else exp_avg
     add_scaled(param, step, -f.rate, work)
 
 
@@ -284,10 +277,7 @@ def adagrad(f: AdagradFactors, param, grad, slots, work, spare) -> None:
     grad = _shaped(f, param, grad, spare)
     np.multiply(grad, grad, out=work)
     total += work
-    np.sqrt(total, out=work)
-    work += f.eps
-    np.divide(grad, work, out=work)
-    add_scaled(param, work, -f.rate, work)
+    add_scaled(param, _over_root(grad, total, f.eps, work), -f.rate, work)
 
 
 def adadelta(f: AdadeltaFactors, param, grad, slots, work, spare) -> None:
@@ -316,16 +306,13 @@ def rmsprop(f: RMSpropFactors, param, grad, slots, work, spare) -> None:
     square_avg *= f.alpha
     np.multiply(grad, grad, out=work)
     add_scaled(square_avg, work, f.alpha_rest, work)
+    spread = square_avg
     if f.centered:
         grad_avg = slots[-1]
         lerp(grad_avg, grad, f.alpha_rest, work)
         np.multiply(grad_avg, grad_avg, out=work)
-        np.subtract(square_avg, work, out=work)
-        np.sqrt(work, out=work)
-    else:
-        np.sqrt(square_avg, out=work)
-    work += f.eps
-    step = np.divide(grad, work, out=work)
+        spread = np.subtract(square_avg, work, out=work)
+    step = _over_root(grad, spread, f.eps, work)
     if f.momentum > 0:
         buffer = slots[1]
         buffer *= f.momentum
@@ -379,6 +366,13 @@ def _penalised(f: Any, param, grad, spare):
         return np.negative(grad, out=spare) if f.sign < 0 else grad
     np.multiply(param, f.penalty, out=spare)
     return np.subtract(spare, grad, out=spare) if f.sign < 0 else np.add(spare, grad, out=spare)
+
+
+def _over_root(value, square, eps: float, work):
+    """value / (sqrt(square) + eps), in `work`, which may be `square`."""
+    np.sqrt(square, out=work)
+    work += eps
+    return np.divide(value, work, out=work)
 
 
 def _update_moments(f: Any, grad, exp_avg, exp_avg_sq, work) -> None:

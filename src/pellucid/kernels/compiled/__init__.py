@@ -1,7 +1,7 @@
 """Kernels compiled by Numba, one family a file; `kernels/choice.py` says when they are used.
 
-Each is a Python function under `@serial` (called from other kernels, or too short to share out) or `@parallel` (its
-`prange` loops run on all threads). Both are kept on disk once compiled. What a kernel's docstring says: what it computes,
+Each is a Python function under `@serial` (it has no `prange` of its own), `@parallel` (its `prange` loops run on all threads) or
+`@inner` (only kernels call it). All are kept on disk once compiled. What a kernel's docstring says: what it computes,
 its traffic in bytes and FLOPs, and the plain form it is tested against.
 
 Threads: Numba's TBB layer, whose workers steal work from one another and sleep when there is none. A busy core costs its
@@ -17,7 +17,7 @@ import sys
 import threading
 from pathlib import Path
 
-__all__ = ["get_threads", "parallel", "serial", "set_threads", "tasks_of"]
+__all__ = ["compile_kernel", "get_threads", "inner", "parallel", "serial", "set_threads", "tasks_of"]
 
 
 def _load_tbb() -> None:
@@ -53,16 +53,6 @@ _use_whole_vectors()
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 
 
-def serial(function):
-    """Compile for one thread."""
-    return _kept(numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)(function))
-
-
-def parallel(function):
-    """Compile; `prange` loops are shared out among the threads."""
-    return _kept(numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST, parallel=True)(function))
-
-
 def _stamp_of_sources() -> tuple[float, int]:
     """When the kernels' sources last changed, and their size."""
     states = [path.stat() for path in Path(__file__).parent.glob("*.py")]
@@ -72,11 +62,33 @@ def _stamp_of_sources() -> tuple[float, int]:
 _STAMP = _stamp_of_sources()
 
 
-def _kept(dispatcher):
-    """Make the copy on disk out of date when any kernel's source changes: Numba looks at a kernel's own file only."""
+def compile_kernel(function, **options):
+    """Compile with what all kernels have in common, and keep the result on disk until any kernel's source changes.
+
+    By itself Numba looks at a kernel's own file only, and not at those of the kernels that it calls.
+    """
+    dispatcher = numba.njit(**{"cache": True, "nogil": True, "error_model": "numpy", "fastmath": FAST, **options})(function)
     with contextlib.suppress(AttributeError):
         dispatcher._cache._cache_file._source_stamp = _STAMP
     return dispatcher
+
+
+def serial(function):
+    """Compile for one thread."""
+    return compile_kernel(function)
+
+
+def parallel(function):
+    """Compile; `prange` loops are shared out among the threads."""
+    return compile_kernel(function, parallel=True)
+
+
+def inner(function):
+    """Compile for kernels that call it, without the way in from Python, which takes longer to compile than a short kernel.
+
+    A call from Python ends the process.
+    """
+    return compile_kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 class _Threads:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from . import FAST, get_threads, parallel, tasks_of
+from . import get_threads, inner, parallel, tasks_of
 from .blas import address, at, gemm_at
 from .mathematics import decay, log, maximum
 from .products import FACTORS, as_stored, leading_steps, start_of
@@ -21,11 +21,6 @@ __all__ = ["backward", "forward"]
 
 QUERIES, KEYS, BACK_KEYS = 64, 128, 64  # of a tile: BLAS multiplies matrices of these sizes without packing them
 ADDED, ALLOWED = 1, 2  # what a mask holds: numbers to add to scores, or which keys are seen
-
-
-def inner(function):
-    """Compile as a part of other kernels, on whose account it is kept on disk."""
-    return numba.njit(error_model="numpy", fastmath=FAST)(function)
 
 
 def forward(query, key, value, mask, causal: bool, scale: float) -> tuple[np.ndarray, np.ndarray] | None:

@@ -15,7 +15,7 @@ from pellucid.kernels.convolution import enabled, output_size
 from . import convolution_columns as columns
 from . import convolution_depthwise as depthwise
 from . import convolution_winograd as winograd
-from . import get_threads, serial
+from . import get_threads, inner, serial
 from .convolution_blocks import (
     FORWARD,
     INPUT,
@@ -25,7 +25,6 @@ from .convolution_blocks import (
     aligned,
     as_numbers,
     from_numbers,
-    inner,
     into_block,
     out_of_block,
     pitch,

@@ -14,23 +14,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from . import FAST
+from . import inner
 from .blas import gemm
 from .transposition import turn
 
 __all__ = [
-    "FORWARD", "INPUT", "PANEL_COLUMNS", "PANEL_ROWS", "WEIGHT", "Geometry", "aligned", "as_numbers", "from_numbers", "inner",
+    "FORWARD", "INPUT", "PANEL_COLUMNS", "PANEL_ROWS", "WEIGHT", "Geometry", "aligned", "as_numbers", "from_numbers",
     "into_block", "multiply", "out_of_block", "pitch", "places_of", "room_of", "span", "walk",
 ]  # fmt: skip
-
-# For kernels that only kernels call: without the way in from Python, which takes longer to compile than a short kernel. A call
-# from Python ends the process.
-inner = numba.njit(
-    cache=True, nogil=True, error_model="numpy", fastmath=FAST, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
 
 FORWARD, INPUT, WEIGHT = 0, 1, 2  # what a walk adds to: the result, the image, the weights
 

@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from . import get_threads, serial
+from . import get_threads, inner, serial
 from .blas import gemm
-from .convolution_blocks import Geometry, as_numbers, from_numbers, inner, span
+from .convolution_blocks import Geometry, as_numbers, from_numbers, span
 from .sharing import share
 
 __all__ = ["forward", "weight_gradients"]

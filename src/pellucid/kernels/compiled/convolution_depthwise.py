@@ -16,8 +16,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from . import get_threads, serial
-from .convolution_blocks import FORWARD, INPUT, Geometry, aligned, inner, into_block, out_of_block
+from . import get_threads, inner, serial
+from .convolution_blocks import FORWARD, INPUT, Geometry, aligned, into_block, out_of_block
 from .sharing import share
 
 __all__ = ["forward", "input_gradient", "suits", "weight_gradients"]

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from . import get_threads, serial
+from . import get_threads, inner, serial
 from .convolution_blocks import (
     INPUT,
     PANEL_COLUMNS,
@@ -18,7 +18,6 @@ from .convolution_blocks import (
     Geometry,
     as_numbers,
     from_numbers,
-    inner,
 )
 from .sharing import share
 from .transposition import turn

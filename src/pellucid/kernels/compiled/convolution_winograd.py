@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from . import get_threads, serial
+from . import get_threads, inner, serial
 from .convolution_blocks import (
     PANEL_COLUMNS,
     PANEL_ROWS,
@@ -22,7 +22,6 @@ from .convolution_blocks import (
     aligned,
     as_numbers,
     from_numbers,
-    inner,
     into_block,
     multiply,
     out_of_block,

@@ -23,12 +23,14 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from . import compile_kernel
+
 __all__ = ["decay", "erf", "exp", "expm1", "fma", "gaussian", "log", "log1p", "maximum", "minus", "sigmoid", "softplus", "tanh"]
 
 
 def _function(function):
     """Compile for use inside loops of kernels, in the order written."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=False, forceinline=True)(function)
+    return compile_kernel(function, fastmath=False, forceinline=True)
 
 
 # --- what Numba has no word for ------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ import math
 import numpy as np
 
 from . import serial
-from .lending import lent
 from .sharing import share
 
 __all__ = [
@@ -145,7 +144,7 @@ def rows_forward(threads, x, weight, bias, eps, centred, made, mean, rstd, var):
     Traffic: x read, `made` written. 7 R M FLOPs. Plain form: `plain_forward`.
     """
     blocks = (x.shape[0] + ROWS - 1) // ROWS
-    share(blocks, threads, _forward_of_rows, lent((x, weight, bias, eps, centred, made, mean, rstd, var)))
+    share(blocks, threads, _forward_of_rows, (x, weight, bias, eps, centred, made, mean, rstd, var))
 
 
 @serial
@@ -177,7 +176,7 @@ def rows_backward(threads, grad, x, weight, mean, rstd, centred, made, of_weight
     Traffic: grad and x read, `made` written. 14 R M FLOPs. Plain form: `plain_gradients`.
     """
     blocks = (x.shape[0] + ROWS - 1) // ROWS
-    share(blocks, threads, _backward_of_rows, lent((grad, x, weight, mean, rstd, centred, made, of_weight, of_bias)))
+    share(blocks, threads, _backward_of_rows, (grad, x, weight, mean, rstd, centred, made, of_weight, of_bias))
 
 
 # --- channels -------------------------------------------------------------------------------------------------------
@@ -217,7 +216,7 @@ def channels_forward(threads, x, weight, bias, across, eps, centred, made, mean,
     across: unit u has the rows u, u + U, ... (a channel of all images); otherwise as many rows as come to each, in order.
     Traffic: x read, `made` written. 7 R P FLOPs. Plain form: `plain_forward`.
     """
-    share(mean.size, threads, _forward_of_unit, lent((x, weight, bias, across, eps, centred, made, mean, rstd, var)))
+    share(mean.size, threads, _forward_of_unit, (x, weight, bias, across, eps, centred, made, mean, rstd, var))
 
 
 @serial
@@ -261,7 +260,7 @@ def channels_backward(threads, grad, x, weight, across, mean, rstd, centred, mad
 
     Traffic: grad and x read, `made` written. 10 R P FLOPs. Plain form: `plain_gradients`.
     """
-    share(mean.size, threads, _backward_of_unit, lent((grad, x, weight, across, mean, rstd, centred, made, totals, alongs)))
+    share(mean.size, threads, _backward_of_unit, (grad, x, weight, across, mean, rstd, centred, made, totals, alongs))
 
 
 # --- columns --------------------------------------------------------------------------------------------------------
@@ -300,7 +299,7 @@ def columns_forward(threads, x, weight, bias, eps, centred, made, mean, rstd, va
     Traffic: x read three times, from cache where a strip of it fits, `made` written. 7 R C FLOPs. Plain form: `plain_forward`.
     """
     strips = (x.shape[1] + STRIP - 1) // STRIP
-    share(strips, threads, _forward_of_strip, lent((x, weight, bias, eps, centred, made, mean, rstd, var)))
+    share(strips, threads, _forward_of_strip, (x, weight, bias, eps, centred, made, mean, rstd, var))
 
 
 @serial
@@ -336,7 +335,7 @@ def columns_backward(threads, grad, x, weight, mean, rstd, centred, made, totals
     Traffic: grad and x read twice, from cache where a strip fits, `made` written. 10 R C FLOPs. Plain form: `plain_gradients`.
     """
     strips = (x.shape[1] + STRIP - 1) // STRIP
-    share(strips, threads, _backward_of_strip, lent((grad, x, weight, mean, rstd, centred, made, totals, alongs)))
+    share(strips, threads, _backward_of_strip, (grad, x, weight, mean, rstd, centred, made, totals, alongs))
 
 
 # --- statistics that are given ----------------------------------------------------------------------------------
@@ -357,4 +356,4 @@ def scaled(threads, x, mean, factor, term, made):
 
     Traffic: x read, `made` written. 3 R P FLOPs. Plain form: `plain_fixed`.
     """
-    share((x.shape[0] + ROWS - 1) // ROWS, threads, _scaled_rows, lent((x, mean, factor, term, made)))
+    share((x.shape[0] + ROWS - 1) // ROWS, threads, _scaled_rows, (x, mean, factor, term, made))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from . import serial
-from .lending import lent
 from .sharing import share
 
 __all__ = ["average", "average_gradient", "maxima", "maxima_gradient", "maxima_indices"]
@@ -220,7 +219,7 @@ def maxima(threads, x, geometry, best):
 
     Traffic: x read, `best` written. One comparison for each place of each window. Plain form: `kernels.pooling.maxima`.
     """
-    share(len(x), threads, _maxima_of, lent((x, geometry, best)))
+    share(len(x), threads, _maxima_of, (x, geometry, best))
 
 
 @serial
@@ -231,7 +230,7 @@ def maxima_indices(threads, x, best, geometry, indices):
     that name in `kernels.pooling`.
     """
     notes = np.empty((len(x), best.shape[3]), np.int32)
-    share(len(x), threads, _indices_of, lent((x, best, geometry, notes, indices)))
+    share(len(x), threads, _indices_of, (x, best, geometry, notes, indices))
 
 
 @serial
@@ -242,10 +241,10 @@ def maxima_gradient(threads, grad, x, best, geometry, fours, made):
     window. Plain form: `kernels.pooling.maxima_gradient`.
     """
     if fours:
-        share(len(x), threads, _gradient_of_fours, lent((grad, x, best, made)))
+        share(len(x), threads, _gradient_of_fours, (grad, x, best, made))
     else:
         notes = np.empty((len(x), best.shape[3]), np.int32)
-        share(len(x), threads, _gradient_of, lent((grad, x, best, geometry, notes, made)))
+        share(len(x), threads, _gradient_of, (grad, x, best, geometry, notes, made))
 
 
 @serial
@@ -254,7 +253,7 @@ def average(threads, x, geometry, counts, made):
 
     Traffic: x read, `made` written. One addition for each place of each window. Plain form: `kernels.pooling.average`.
     """
-    share(len(x), threads, _average_of, lent((x, geometry, counts, made)))
+    share(len(x), threads, _average_of, (x, geometry, counts, made))
 
 
 @serial
@@ -264,4 +263,4 @@ def average_gradient(threads, grad, geometry, counts, made):
     Traffic: grad read, `made` written. One addition for each place of each window. Plain form:
     `kernels.pooling.average_gradient`.
     """
-    share(len(made), threads, _average_gradient_of, lent((grad, geometry, counts, made)))
+    share(len(made), threads, _average_gradient_of, (grad, geometry, counts, made))

@@ -15,7 +15,7 @@ import math
 import numba
 import numpy as np
 
-from . import get_threads, parallel, tasks_of
+from . import get_threads, inner, parallel, tasks_of
 from .blas import address, at, gemm_at, gemv_at
 
 __all__ = ["as_stored", "leading_steps", "product", "start_of"]
@@ -167,7 +167,7 @@ def _products(a, b, c, d, factors, sizes, batch, steps, added, blocks):
     _add_parts(starts[2], m * n, buffer)
 
 
-@numba.njit(error_model="numpy")
+@inner
 def _block(task, starts, width, buffer, factors, sizes, batch, steps, added, blocks):
     """One block of one product, or of one part of its sum."""
     (alpha, one, zero), (m, n, k, lda, a_turned, ldb, b_turned) = factors, sizes
@@ -201,7 +201,7 @@ def _block(task, starts, width, buffer, factors, sizes, batch, steps, added, blo
         gemm_at(height, breadth, length, alpha, a, lda, a_turned, b, ldb, b_turned, beta, c, n)
 
 
-@numba.njit(error_model="numpy")
+@inner
 def _add_parts(first, count, parts):
     """Add further parts of a sum to the first, which lies at an address."""
     for part in range(0, len(parts), count):
@@ -210,7 +210,7 @@ def _add_parts(first, count, parts):
             whole[i] += parts[part + i]
 
 
-@numba.njit(error_model="numpy")
+@inner
 def _place(task, blocks):
     """Which product of the batch a task belongs to, which part of its sum, which rows and columns."""
     number, block = divmod(task, blocks[0] * blocks[1] * blocks[2])
@@ -219,7 +219,7 @@ def _place(task, blocks):
     return number, part, row, column
 
 
-@numba.njit(error_model="numpy")
+@inner
 def _fill(c, ldc, d, row_step, column_step, height, breadth, like, width):
     """Copy the addend to where the products will be added."""
     for i in range(height):

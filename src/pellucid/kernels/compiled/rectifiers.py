@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from . import serial
-from .lending import lent
 from .sharing import share
 
 __all__ = ["pass_above", "pass_inside", "relu"]
@@ -22,7 +21,7 @@ def _relu(block, x, out):
 @serial
 def relu(threads, x, out):
     """out [n] = max(x, 0); NaN stays, and so does -0. Traffic: x read, `out` written. One comparison each."""
-    share((x.size + BLOCK - 1) // BLOCK, threads, _relu, lent((x, out)))
+    share((x.size + BLOCK - 1) // BLOCK, threads, _relu, (x, out))
 
 
 @serial
@@ -37,7 +36,7 @@ def _pass_above(block, grad, point, low, out):
 @serial
 def pass_above(threads, grad, point, low, out):
     """out [n] = grad where point is over `low` or NaN, else 0. Traffic: grad, point read, `out` written. One comparison each."""
-    share((grad.size + BLOCK - 1) // BLOCK, threads, _pass_above, lent((grad, point, low, out)))
+    share((grad.size + BLOCK - 1) // BLOCK, threads, _pass_above, (grad, point, low, out))
 
 
 @serial
@@ -52,4 +51,4 @@ def _pass_inside(block, grad, point, low, high, out):
 @serial
 def pass_inside(threads, grad, point, low, high, out):
     """out [n] = grad where point is between `low` and `high` or NaN, else 0. Traffic as of `pass_above`. Two comparisons each."""
-    share((grad.size + BLOCK - 1) // BLOCK, threads, _pass_inside, lent((grad, point, low, high, out)))
+    share((grad.size + BLOCK - 1) // BLOCK, threads, _pass_inside, (grad, point, low, high, out))
