@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.samples import unary
+from pellucid.core.checks import require_kind
 from pellucid.kernels import activations as kernels
-from pellucid.ops.checks import require_kind
 from pellucid.ops.families import smooth
 from pellucid.ops.rectifiers import functional, in_place_form, run
 

@@ -12,8 +12,8 @@ import numpy as np
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
+from pellucid.core.checks import require_kind
 from pellucid.core.values import number_in
-from pellucid.ops.checks import require_kind
 
 __all__ = ["add", "addcdiv", "addcmul", "div", "div_", "divide", "floor_divide", "fmod", "lerp", "mul", "multiply",
            "neg", "negative", "remainder", "rsub", "sub", "subtract", "true_divide"]  # fmt: skip

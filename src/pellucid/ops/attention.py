@@ -12,8 +12,8 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import c_name
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.checks import c_name
 from pellucid.ops.dropout import functional_dropout as dropout
 from pellucid.ops.joining import cat
 from pellucid.ops.padding import pad

@@ -9,8 +9,8 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Promote, operator
 from pellucid.autograd.samples import binary, unary
+from pellucid.core.checks import require_kind
 from pellucid.core.tensor import Tensor
-from pellucid.ops.checks import require_kind
 from pellucid.ops.families import of_two
 
 __all__ = ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
+from pellucid.core.checks import no_tensor
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.checks import no_tensor
 
 __all__ = ["safe_where", "where"]
 

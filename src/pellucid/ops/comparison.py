@@ -9,8 +9,8 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
+from pellucid.core.checks import require_kind, scalar_name
 from pellucid.core.tensor import Number, Tensor, wrap
-from pellucid.ops.checks import require_kind, scalar_name
 from pellucid.ops.families import of_two
 
 __all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_nonzero", "isclose", "isfinite",

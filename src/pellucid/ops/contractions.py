@@ -12,8 +12,8 @@ import warnings
 import numpy as np
 
 from pellucid.autograd.operator import composite
+from pellucid.core.checks import same_dtype, scalar_name, written_to
 from pellucid.core.tensor import Tensor, dim_error
-from pellucid.ops.checks import same_dtype, scalar_name, written_to
 from pellucid.ops.products import dot, matmul, mm
 
 __all__ = ["chain_matmul", "inner", "kron", "multi_dot", "outer", "tensordot", "vdot", "vecdot"]

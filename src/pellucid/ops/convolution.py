@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import require_kind, scalar_name
 from pellucid.kernels import convolution as kernel
 from pellucid.ops.batch_places import into, out_of
 from pellucid.ops.batches import for_each
-from pellucid.ops.checks import require_kind, scalar_name
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution"]
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as F
+from pellucid.core.checks import require_kind
+from pellucid.core.dims import one_dim
 from pellucid.core.tensor import Tensor
 from pellucid.kernels import counting as kernel
 from pellucid.ops.batches import all_for_each, at_each_place, refuse_dynamic
-from pellucid.ops.checks import require_kind
-from pellucid.ops.dims import one_dim
 
 __all__ = ["bincount", "histc", "histogram", "unique", "unique_consecutive"]
 

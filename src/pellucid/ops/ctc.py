@@ -10,10 +10,10 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import check_reduction, every_value, scalar_name
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.batch_places import into, out_of
 from pellucid.ops.batches import for_each
-from pellucid.ops.checks import check_reduction, every_value, scalar_name
 
 __all__ = ["ctc_loss"]
 

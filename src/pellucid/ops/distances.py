@@ -8,10 +8,10 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import same_dtype, scalar_name
 from pellucid.core.dtype import dtype_of, promoted
 from pellucid.core.tensor import Tensor
 from pellucid.kernels import distances as kernel
-from pellucid.ops.checks import same_dtype, scalar_name
 from pellucid.ops.expansion import broadcast_shapes, broadcast_tensors
 from pellucid.ops.norms import vector_norm
 

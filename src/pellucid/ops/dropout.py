@@ -12,8 +12,8 @@ import numpy as np
 
 from pellucid.autograd.operator import composite
 from pellucid.core import random as draws
+from pellucid.core.checks import scalar_name
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.checks import scalar_name
 from pellucid.ops.randoms import drawn
 
 __all__ = ["alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout", "native_dropout"]

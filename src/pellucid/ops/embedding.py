@@ -12,11 +12,11 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import every_value, scalar_name
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.kernels.accumulation import add_rows
 from pellucid.ops.batch_places import into, out_of
 from pellucid.ops.batches import differs, for_each, refuse_dynamic
-from pellucid.ops.checks import every_value, scalar_name
 
 __all__ = ["embedding", "embedding_bag", "embedding_renorm_", "one_hot"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pellucid.autograd.node import sum_to
 from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.dims import one_by_one, sizes_of
 from pellucid.core.errors import type_name
 from pellucid.core.size import Size
 from pellucid.core.tensor import Tensor
 from pellucid.kernels.strides import broadcast
-from pellucid.ops.dims import one_by_one, sizes_of
 from pellucid.ops.views import show_to_formulas
 
 __all__ = ["broadcast_shapes", "broadcast_tensors", "broadcast_to", "expand", "expand_as", "sum_to_size"]

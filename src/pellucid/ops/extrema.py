@@ -7,9 +7,9 @@ import numpy as np
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
 from pellucid.autograd.samples import binary
+from pellucid.core.checks import no_tensor, require_kind, require_tensors
 from pellucid.core.tensor import Tensor
 from pellucid.ops.arithmetic import mul, no_derivative
-from pellucid.ops.checks import no_tensor, require_kind, require_tensors
 from pellucid.ops.families import in_place, no_slope, of_two
 from pellucid.ops.powers import rpow
 

@@ -16,7 +16,9 @@ import numpy as np
 from pellucid.autograd.batching import batch_of
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.views import check_inplace, written
+from pellucid.core.checks import no_tensor, require_tensors
 from pellucid.core.device import CPU, check_device
+from pellucid.core.dims import one_by_one, sizes_of
 from pellucid.core.dtype import default_complex, dtype_of, get_default_dtype
 from pellucid.core.modes import modes
 from pellucid.core.sites import caller
@@ -24,8 +26,6 @@ from pellucid.core.tensor import InferenceCounter, Tensor, wrap
 from pellucid.core.values import number_in
 from pellucid.kernels.strides import uninitialised
 from pellucid.ops.batches import differs
-from pellucid.ops.checks import no_tensor, require_tensors
-from pellucid.ops.dims import one_by_one, sizes_of
 
 __all__ = ["arange", "cartesian_prod", "combinations", "complex", "empty", "empty_like", "eye", "full", "full_like", "linspace",
            "logspace", "meshgrid", "new_factory", "ones", "ones_like", "polar", "scalar_tensor", "sized", "tril_indices", "triu_indices",

@@ -11,7 +11,7 @@ import numpy as np
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import unary
-from pellucid.ops.checks import require_kind
+from pellucid.core.checks import require_kind
 
 __all__ = ["SMOOTH", "by_tensor", "in_place", "no_slope", "of_two", "smooth"]
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from pellucid.autograd.operator import composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import every_value
 from pellucid.core.tensor import Tensor
-from pellucid.ops.checks import every_value
 from pellucid.ops.indexing import index_at
 
 __all__ = ["put", "take"]

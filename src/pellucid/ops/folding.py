@@ -11,9 +11,9 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import require_kind
 from pellucid.core.tensor import Tensor
 from pellucid.kernels.convolution import add_columns, output_size, padded, windows
-from pellucid.ops.checks import require_kind
 
 __all__ = ["fold", "unfold"]
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import require_kind, scalar_name
+from pellucid.core.dims import one_dim
 from pellucid.core.dtype import dtype_of, get_default_dtype
 from pellucid.core.tensor import Tensor
-from pellucid.ops.checks import require_kind, scalar_name
-from pellucid.ops.dims import one_dim
 from pellucid.ops.factories import finished, numpy_of
 
 __all__ = ["fftfreq", "fftshift", "floating", "ifftshift", "rfftfreq"]

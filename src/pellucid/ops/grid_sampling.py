@@ -11,10 +11,10 @@ import warnings
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import require_kind, same_dtype
 from pellucid.core.tensor import wrap
 from pellucid.kernels import grid_sampling as kernel
 from pellucid.kernels.grid_sampling import Sampling
-from pellucid.ops.checks import require_kind, same_dtype
 
 __all__ = ["affine_grid", "affine_grid_generator", "grid_sample", "grid_sampler"]
 

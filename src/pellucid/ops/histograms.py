@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pellucid.autograd.operator import Index, Indices, composite, operator
+from pellucid.core.checks import c_name, scalar_name
 from pellucid.core.tensor import Tensor
 from pellucid.kernels import counting as kernel
 from pellucid.ops.batches import all_for_each, at_each_place
-from pellucid.ops.checks import c_name, scalar_name
 from pellucid.ops.counting import check_span
 
 __all__ = ["histogramdd"]

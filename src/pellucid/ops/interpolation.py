@@ -9,9 +9,9 @@ import warnings
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import scalar_name
 from pellucid.core.tensor import Tensor
 from pellucid.kernels.resampling import SMOOTH, Axis, resize, resize_bytes
-from pellucid.ops.checks import scalar_name
 from pellucid.ops.pooling_adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pellucid.autograd.operator import Arrays, Promote, composite, operator
+from pellucid.core.dims import one_by_one, one_dim
 from pellucid.core.tensor import Tensor
-from pellucid.ops.dims import one_by_one, one_dim
 from pellucid.ops.views import atleast_1d, atleast_2d, atleast_3d, reshape
 
 __all__ = ["block_diag", "cat", "column_stack", "dstack", "hstack", "stack", "vstack"]

@@ -9,9 +9,9 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import check_matrix, check_square, every_value
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.kernels import factors as kernel
-from pellucid.ops.checks import check_matrix, check_square, every_value
 from pellucid.ops.linear_functions import matrix_rank, pinv
 from pellucid.ops.linear_solving import adjoint_of
 from pellucid.ops.linear_spectra import svdvals

@@ -11,12 +11,12 @@ import numpy as np
 
 from pellucid.autograd.operator import PUBLIC, Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import check_matrix, check_square, check_two_dims, scalar_name, written_to
+from pellucid.core.dims import one_dim
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.kernels import factors as kernel
 from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import for_each
-from pellucid.ops.checks import check_matrix, check_square, check_two_dims, scalar_name, written_to
-from pellucid.ops.dims import one_dim
 from pellucid.ops.families import by_tensor
 from pellucid.ops.linear_solving import LinAlgError, adjoint_of, failures, inv, solve
 from pellucid.ops.linear_spectra import eigvalsh, svdvals

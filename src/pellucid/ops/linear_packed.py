@@ -12,10 +12,10 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import check_square, every_value, same_dtype, scalar_name, written_to
 from pellucid.core.tensor import Tensor
 from pellucid.kernels import factors as kernel
 from pellucid.ops.batch_places import in_front
-from pellucid.ops.checks import check_square, every_value, same_dtype, scalar_name, written_to
 from pellucid.ops.linear_factors import lu_factor_ex
 from pellucid.ops.linear_solving import LinAlgError, adjoint_of
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from pellucid.autograd.operator import PUBLIC, Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import check_square, check_two_dims, scalar_name, written_to
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.kernels import factors as kernel
 from pellucid.ops.batches import side_by_side
-from pellucid.ops.checks import check_square, check_two_dims, scalar_name, written_to
 from pellucid.ops.families import by_tensor
 
 __all__ = [

@@ -11,8 +11,8 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import check_matrix, check_square, written_to
 from pellucid.core.tensor import wrap
-from pellucid.ops.checks import check_matrix, check_square, written_to
 from pellucid.ops.linear_solving import LinAlgError, adjoint_of, is_complex
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]

@@ -12,11 +12,11 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import check_reduction, every_value, require_kind, scalar_name
 from pellucid.core.loss_shapes import advice, same_sizes, warn_of_crossing
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.batch_places import in_front, rest_summed
 from pellucid.ops.batches import for_each
-from pellucid.ops.checks import check_reduction, every_value, require_kind, scalar_name
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss",

@@ -6,13 +6,13 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import check_reduction, every_value, require_kind, scalar_name
 from pellucid.core.loss_shapes import warn_of_crossing
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.kernels import softmax as kernels
 from pellucid.ops.batch_places import in_front, rest_summed
 from pellucid.ops.batches import for_each
-from pellucid.ops.checks import check_reduction, every_value, require_kind, scalar_name
 from pellucid.ops.losses import legacy_reduction, reduce_loss
 from pellucid.ops.products import linear
 from pellucid.ops.softmax import log_softmax

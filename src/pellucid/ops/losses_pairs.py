@@ -9,9 +9,9 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import check_reduction, scalar_name
 from pellucid.core.loss_shapes import advice, warn_of_crossing
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.checks import check_reduction, scalar_name
 from pellucid.ops.distances import pairwise_distance
 from pellucid.ops.losses import legacy_reduction, reduce_loss
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from pellucid.autograd.operator import composite
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.dims import all_dims
 from pellucid.core.dtype import float32, int64
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.dims import all_dims
 from pellucid.ops.norms import vector_norm
 from pellucid.ops.softmax import functional_log_softmax, functional_softmax
 from pellucid.ops.softmax import softmin as functional_softmin

@@ -13,11 +13,11 @@ import numpy as np
 from pellucid.autograd.grad_mode import no_grad
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import require_kind, scalar_name
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.kernels import normalisation as kernel
 from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import differs, for_each
-from pellucid.ops.checks import require_kind, scalar_name
 from pellucid.ops.pooling import avg_pool2d
 from pellucid.ops.products import sum_to_shape
 

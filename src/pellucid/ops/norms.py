@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from pellucid.autograd.operator import Array, Promote, composite, operator
+from pellucid.core.checks import require_kind
+from pellucid.core.dims import all_dims, one_dim
 from pellucid.core.dtype import dtype_of
-from pellucid.ops.checks import require_kind
-from pellucid.ops.dims import all_dims, one_dim
 from pellucid.ops.reductions import added
 
 __all__ = ["cross", "dist", "norm", "renorm"]

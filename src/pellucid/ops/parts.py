@@ -10,11 +10,11 @@ import math
 import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.dims import one_dim, sizes_of
 from pellucid.core.subscripts import FULL, to_end
 from pellucid.core.tensor import Tensor, dim_error, storage_of
 from pellucid.kernels import strides as kernel
 from pellucid.ops.batch_places import copied_beside
-from pellucid.ops.dims import one_dim, sizes_of
 from pellucid.ops.views import own_geometry
 
 __all__ = ["as_strided", "diagonal", "narrow", "select", "unfold"]

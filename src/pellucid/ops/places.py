@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import Index, composite, operator
+from pellucid.core.checks import require_tensors
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.ops.batches import refuse_dynamic
-from pellucid.ops.checks import require_tensors
 
 __all__ = ["argwhere", "nonzero", "nonzero_static", "unravel_index"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, operator
 from pellucid.autograd.samples import unary
-from pellucid.ops.checks import require_kind
+from pellucid.core.checks import require_kind
 from pellucid.ops.families import SMOOTH, no_slope, smooth
 
 __all__ = ["abs", "absolute", "ceil", "deg2rad", "exp", "exp2", "expm1", "fix", "floor", "frac", "log", "log1p",

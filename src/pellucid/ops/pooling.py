@@ -9,8 +9,8 @@ import math
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import require_kind
 from pellucid.kernels import pooling as kernel
-from pellucid.ops.checks import require_kind
 
 __all__ = [
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool1d_with_indices",

@@ -11,10 +11,10 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import every_value, require_kind, scalar_name
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.kernels import pooling as kernel
 from pellucid.kernels import products
-from pellucid.ops.checks import every_value, require_kind, scalar_name
 from pellucid.ops.pooling import check_image, window
 from pellucid.ops.randoms import rand
 

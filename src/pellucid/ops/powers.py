@@ -6,11 +6,11 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary
+from pellucid.core.checks import require_kind
 from pellucid.core.dtype import complex128, float64
 from pellucid.core.tensor import Tensor
 from pellucid.core.values import number_in
 from pellucid.kernels.powers import integer_power, real_power
-from pellucid.ops.checks import require_kind
 from pellucid.ops.families import in_place
 
 __all__ = ["float_power", "pow", "pow_", "square"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.checks import c_name, check_rank, same_dtype, scalar_name, times
 from pellucid.core.tensor import Tensor
 from pellucid.kernels import products
-from pellucid.ops.checks import c_name, check_rank, same_dtype, scalar_name, times
 
 __all__ = ["bmm", "dot", "linear", "matmul", "mm", "mv"]
 

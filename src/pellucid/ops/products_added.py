@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import Array, operator
+from pellucid.core.checks import check_integral_scale, check_rank, same_dtype, scalar_name, times
 from pellucid.core.values import number_in
 from pellucid.kernels import products
 from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import for_each
-from pellucid.ops.checks import check_integral_scale, check_rank, same_dtype, scalar_name, times
 from pellucid.ops.products import check_batches, check_mv, inner_sizes, no_bools, product_of_each, sum_to_shape
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]

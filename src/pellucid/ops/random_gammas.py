@@ -6,10 +6,10 @@ The numbers come from `core/random`, the derivatives from `kernels/implicit_grad
 from __future__ import annotations
 
 from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.checks import scalar_name
 from pellucid.core.random.rejection import binomial as draw_binomial
 from pellucid.core.random.rejection import dirichlet, gamma
 from pellucid.kernels.implicit_gradients import beta_gradient, gamma_gradient
-from pellucid.ops.checks import scalar_name
 
 __all__ = ["binomial", "dirichlet_grad", "sample_dirichlet", "standard_gamma", "standard_gamma_grad"]
 

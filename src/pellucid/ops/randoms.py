@@ -15,12 +15,12 @@ from pellucid.autograd.operator import PUBLIC, Array, composite, operator
 from pellucid.autograd.transforms import below
 from pellucid.autograd.views import check_inplace, forget_history, written
 from pellucid.core import random as draws
+from pellucid.core.checks import no_tensor
+from pellucid.core.dims import sizes_of
 from pellucid.core.dtype import dtype_of
 from pellucid.core.modes import modes
 from pellucid.core.random import Generator
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.checks import no_tensor
-from pellucid.ops.dims import sizes_of
 from pellucid.ops.factories import finished, numpy_of, sized
 
 __all__ = ["bernoulli", "drawn", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn",

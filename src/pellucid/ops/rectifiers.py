@@ -10,11 +10,11 @@ import numpy as np
 from pellucid.autograd.call import inplace as write_in_place
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
 from pellucid.autograd.samples import unary
+from pellucid.core.checks import require_kind, scalar_name
 from pellucid.core.tensor import Tensor
 from pellucid.core.values import number_in
 from pellucid.kernels import activations
 from pellucid.kernels import rectifiers as kernel
-from pellucid.ops.checks import require_kind, scalar_name
 from pellucid.ops.families import no_slope
 
 __all__ = ["hardshrink", "prelu", "relu", "rrelu", "threshold"]

@@ -12,11 +12,11 @@ from pellucid.autograd import differentiate
 from pellucid.autograd.grad_mode import enable_grad
 from pellucid.autograd.operator import Array, arrays, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.checks import require_kind
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor
 from pellucid.kernels import recurrent as kernel
 from pellucid.kernels.choice import FLOATS
-from pellucid.ops.checks import require_kind
 from pellucid.ops.recurrent_steps import State, Weights, composed_layer
 
 __all__ = ["layer"]

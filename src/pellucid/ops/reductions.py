@@ -11,8 +11,8 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import reduction
-from pellucid.ops.checks import scalar_name
-from pellucid.ops.dims import all_dims, keyword_names, one_dim, reduced_shape
+from pellucid.core.checks import scalar_name
+from pellucid.core.dims import all_dims, keyword_names, one_dim, reduced_shape
 
 __all__ = ["all", "any", "count_nonzero", "logsumexp", "mean", "nanmean", "nansum", "prod", "sum"]
 

@@ -10,10 +10,10 @@ import numpy as np
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as F
+from pellucid.core.checks import require_kind
+from pellucid.core.dims import one_dim
 from pellucid.core.tensor import Tensor
 from pellucid.kernels import scans as kernel
-from pellucid.ops.checks import require_kind
-from pellucid.ops.dims import one_dim
 from pellucid.ops.reductions import typed
 from pellucid.ops.selection import WITH_INDICES, Listed
 

@@ -11,12 +11,12 @@ import numpy as np
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
+from pellucid.core.dims import one_dim
 from pellucid.core.errors import shape_text
 from pellucid.core.tensor import Tensor
 from pellucid.core.values import number_in
 from pellucid.kernels.accumulation import add_along, places_of
 from pellucid.ops.batches import for_each
-from pellucid.ops.dims import one_dim
 
 __all__ = ["gather", "scatter", "scatter_add", "take_along_dim"]
 

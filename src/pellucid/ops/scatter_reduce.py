@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
+from pellucid.core.dims import one_dim
 from pellucid.core.dtype import dtype_of
 from pellucid.core.tensor import Tensor
 from pellucid.kernels.places import UFUNCS, reduce_at
-from pellucid.ops.dims import one_dim
 from pellucid.ops.families import in_place
 from pellucid.ops.scatter import check_index, check_shapes, corner, in_rows, places_of
 from pellucid.ops.slices import check_slices

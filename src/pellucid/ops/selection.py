@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
+from pellucid.core.checks import require_kind
+from pellucid.core.dims import all_dims, keyword_names, one_dim, reduced_shape, require_elements
 from pellucid.core.tensor import Tensor
 from pellucid.kernels.sorting import taken
 from pellucid.ops.batches import all_for_each, for_each
-from pellucid.ops.checks import require_kind
-from pellucid.ops.dims import all_dims, keyword_names, one_dim, reduced_shape, require_elements
 from pellucid.ops.extrema import maximum, minimum
 from pellucid.ops.reductions import of_each
 

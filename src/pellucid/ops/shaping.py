@@ -11,13 +11,13 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.views import check_inplace, written
+from pellucid.core.dims import canonical_dims, one_dim, sizes_of
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.core.values import number_in
 from pellucid.kernels import places, strides
 from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import refuse_dynamic
-from pellucid.ops.dims import canonical_dims, one_dim, sizes_of
 from pellucid.ops.parts import canonical_diagonal
 
 __all__ = ["diag", "diag_embed", "diagflat", "flip", "fliplr", "flipud", "repeat", "repeat_interleave", "roll", "rot90",

@@ -11,13 +11,13 @@ import math
 import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
+from pellucid.core.dims import one_dim
 from pellucid.core.errors import shape_text, type_name
 from pellucid.core.tensor import Tensor
 from pellucid.core.values import number_in
 from pellucid.kernels.accumulation import add_rows, wrapped
 from pellucid.ops.batch_places import into, moved, out_of
 from pellucid.ops.batches import for_each
-from pellucid.ops.dims import one_dim
 from pellucid.ops.families import in_place
 from pellucid.ops.scatter import size_along
 

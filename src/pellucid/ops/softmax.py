@@ -8,10 +8,10 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as F
+from pellucid.core.checks import scalar_name
+from pellucid.core.dims import one_dim
 from pellucid.core.random import exponential
 from pellucid.kernels import softmax as kernels
-from pellucid.ops.checks import scalar_name
-from pellucid.ops.dims import one_dim
 from pellucid.ops.factories import zeros_like
 from pellucid.ops.randoms import drawn
 

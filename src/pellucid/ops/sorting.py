@@ -10,12 +10,12 @@ import math
 import numpy as np
 
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
+from pellucid.core.checks import require_kind, scalar_name
+from pellucid.core.dims import one_dim, require_elements
 from pellucid.core.tensor import Number, wrap
 from pellucid.kernels import sorting as kernel
 from pellucid.kernels.sorting import taken
 from pellucid.ops.batches import all_for_each
-from pellucid.ops.checks import require_kind, scalar_name
-from pellucid.ops.dims import one_dim, require_elements
 from pellucid.ops.selection import WITH_INDICES, Listed, Picked
 
 __all__ = ["argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "searchsorted", "sort", "topk"]

@@ -14,10 +14,10 @@ import numpy as np
 from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
+from pellucid.core.checks import require_kind
 from pellucid.core.dtype import get_default_dtype
 from pellucid.kernels import bessel
 from pellucid.kernels import special as kernel
-from pellucid.ops.checks import require_kind
 from pellucid.ops.families import SMOOTH, of_two, smooth
 from pellucid.ops.powers import log_of
 

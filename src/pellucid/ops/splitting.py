@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
+from pellucid.core.dims import one_dim
 from pellucid.core.errors import type_name
 from pellucid.core.subscripts import FULL
 from pellucid.core.tensor import Tensor, dim_error
-from pellucid.ops.dims import one_dim
 from pellucid.ops.indexing import take_basic
 
 __all__ = [

@@ -9,9 +9,9 @@ import numpy as np
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.operator import tensors as F
 from pellucid.autograd.samples import reduction
+from pellucid.core.checks import every_value
+from pellucid.core.dims import all_dims, keyword_names, one_dim
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.checks import every_value
-from pellucid.ops.dims import all_dims, keyword_names, one_dim
 from pellucid.ops.reductions import added
 
 __all__ = ["corrcoef", "cov", "nanquantile", "quantile", "std", "std_mean", "var", "var_mean"]

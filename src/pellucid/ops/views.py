@@ -13,9 +13,9 @@ import numpy as np
 
 from pellucid.autograd.operator import OPERATORS, Array, composite, operator
 from pellucid.autograd.views import check_inplace, written
+from pellucid.core.dims import canonical_dims, dims_of, infer_size, one_dim, sizes_of
 from pellucid.core.dtype import dtype as dtype_class
 from pellucid.core.tensor import Tensor
-from pellucid.ops.dims import canonical_dims, dims_of, infer_size, one_dim, sizes_of
 
 __all__ = [
     "adjoint",

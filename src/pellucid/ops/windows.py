@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import composite
+from pellucid.core.checks import require_kind
 from pellucid.core.dtype import dtype_of
 from pellucid.core.tensor import Tensor, strided
-from pellucid.ops.checks import require_kind
 from pellucid.ops.factories import finished, numpy_of
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]

@@ -1,4 +1,4 @@
-"""Dimensions and sizes as users name them, brought into the form that operators use. No operator lives here."""
+"""Dimensions and sizes as users name them, brought into the form that operators use."""
 
 from __future__ import annotations
 

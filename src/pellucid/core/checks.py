@@ -100,7 +100,8 @@ KINDS = {"f": "floating-point", "c": "complex", "i": "integer", "b": "bool"}
 
 def require_kind(name: str, array, kinds: str) -> None:
     """Raise NotImplementedError, as PyTorch's kernels do, unless the dtype is of one of the kinds (letters of `KINDS`)."""
-    kind = {"u": "i", "V": "f"}.get(array.dtype.kind, array.dtype.kind)  # NumPy does not know bfloat16 for a float
+    letter: str = array.dtype.kind
+    kind = {"u": "i", "V": "f"}.get(letter, letter)  # NumPy does not know bfloat16 for a float
     if kind not in kinds:
         takes = ", ".join(KINDS[k] for k in kinds)
         raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_name(array)}': it takes {takes} tensors")
