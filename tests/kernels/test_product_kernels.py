@@ -162,3 +162,31 @@ def test_blocks_cover_the_result_and_are_worth_a_thread(count, m, n, k, threads)
     assert m * n * k // (rows * columns * parts) >= kernels.LEAST_BLOCK or rows * columns * parts == 1
     if count == 1 and m * n * k >= threads * kernels.LEAST_BLOCK * 4 and min(m, n) > 256:
         assert rows * columns == threads
+
+
+@pytest.mark.parametrize("turned", ["none", "first", "second", "both"])
+@pytest.mark.parametrize("rows", [*range(2, 16), 29, 64, 65, 601])
+def test_every_height_of_a_tile(dtype, rows, turned):
+    """Depths and columns that end inside, at the end and after the end of a tile, a stretch and a register."""
+    for depth, columns in ((1, 2), (16, 33), (511, 31), (513, 64), (40, 100)):
+        a = numbers(dtype, depth, rows).T if turned in ("first", "both") else numbers(dtype, rows, depth)
+        b = numbers(dtype, columns, depth).T if turned in ("second", "both") else numbers(dtype, depth, columns)
+        close(products.matmul(a, b), np.matmul(a, b))
+
+
+@pytest.mark.parametrize("addend", [(47,), (1, 47), (70, 1), (70, 47), (1, 1)])
+@pytest.mark.parametrize("alpha", [1, -0.5])
+def test_tiles_begin_with_the_addend(dtype, addend, alpha):
+    a, b, d = numbers(dtype, 70, 600), numbers(dtype, 600, 47), numbers(dtype, *addend)
+    before = d.copy()
+    close(products.matmul_add(a, b, d, alpha), d + dtype(alpha) * (a @ b))
+    np.testing.assert_array_equal(d, before)
+
+
+def test_tiles_keep_nan_and_infinity_in_their_rows_and_columns(dtype):
+    a, b = numbers(dtype, 30, 40), numbers(dtype, 40, 50)
+    a[3, 5], b[7, 49] = np.nan, np.inf
+    made = products.matmul(a, b)
+    assert np.isnan(made[3]).all()
+    assert not np.isfinite(made[:, 49]).any()
+    assert np.isfinite(np.delete(np.delete(made, 3, 0), 49, 1)).all()

@@ -6,8 +6,8 @@ import pytest
 import pellucid
 from pellucid import nn
 from pellucid.core.quiet import quiet
+from pellucid.functions import recurrent as operators
 from pellucid.kernels import choice, recurrent
-from pellucid.ops import recurrent as operators
 from pellucid.ops.recurrent_steps import Weights, composed_layer
 
 CASES = {  # input, hidden, rows of each step, reverse

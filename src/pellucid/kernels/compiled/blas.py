@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 
 from pellucid.kernels.threads import is_of_kernels
 
-__all__ = ["address", "at", "gemm", "gemm_at", "gemv_at"]
+__all__ = ["address", "at", "gemm", "gemm_at", "gemv_at", "width_of"]
 
 _PLAIN, _TURNED = np.int8(ord("n")), np.int8(ord("t"))
 
@@ -69,6 +69,17 @@ def at(address, count, like):
 def address(array):
     """Where the first element of an array lies, as a number that can be added to; inside kernels only."""
     _only_in_kernels()
+
+
+def width_of(number):
+    """The bytes of a number; inside kernels only."""
+    _only_in_kernels()
+
+
+@overload(width_of)
+def _width_of(number):
+    width = np.int64(number.bitwidth // 8)
+    return lambda number: width
 
 
 @overload(address)

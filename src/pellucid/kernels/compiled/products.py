@@ -1,7 +1,8 @@
-"""Products of matrices on all threads: each thread makes blocks of the result, or products of a batch, with calls of BLAS.
+"""Products of matrices on all threads: each thread makes blocks of the result, or products of a batch.
 
-Why not BLAS's own threads: they wait for one another spinning, so that one busy core stalls a product for whole time slices
-of the scheduler (thousands of times its length), and a product of 25 microseconds pays for waking them.
+Small blocks are made of tiles (`tiles.py`), large ones by BLAS, which packs both operands: that pays there. BLAS's own
+threads are not used: they wait for one another spinning, so that one busy core stalls a product for whole time slices of the
+scheduler (thousands of times its length), and a product of 25 microseconds pays for waking them.
 
 Operands are taken as they lie in memory: transposed in their last two dimensions, with gaps between rows (a slice of a
 packed projection), with any strides of the leading dimensions. Only what BLAS cannot read is copied.
@@ -17,13 +18,15 @@ import numpy as np
 
 from . import get_threads, inner, parallel, tasks_of
 from .blas import address, at, gemm_at, gemv_at
+from .tiles import multiply
 
 __all__ = ["as_stored", "leading_steps", "product", "start_of"]
 
 MOST_DIMENSIONS = 3  # of batches, once neighbours that can be counted as one are
 LEAST_BLOCK = 1 << 17  # multiplications in a block that is worth a thread
-UNPACKED = 1_000_000  # multiplications up to which OpenBLAS has kernels for AVX-512 that read matrices where they lie
-LEAST_SIDE = 16  # rows or columns of a block: BLAS wastes what it packs on thinner ones
+TILED = 1 << 27  # multiplications of a block up to which tiles are faster than BLAS
+TILED_TURNED = 1 << 25  # the same where A lies transposed
+LEAST_SIDE = 16  # rows or columns of a block: thinner ones waste what is packed
 LEAST_DEPTH = 1024  # a sum is split from twice this length on, where the result is too small to be shared out
 
 
@@ -133,8 +136,6 @@ def _blocks(count: int, m: int, n: int, k: int, threads: int) -> tuple[int, int,
     work = m * n * k
     if count == 1 and k >= 2 * LEAST_DEPTH and k >= 8 * max(m, n):
         return 1, 1, max(1, min(k // LEAST_DEPTH, work // LEAST_BLOCK, 16))
-    if count > 1 and UNPACKED < work <= 4 * UNPACKED and m >= 128:
-        return -(-work // UNPACKED), 1, 1
     if threads == 1 or count >= 4 * threads:
         return 1, 1, 1
     wanted = threads if count == 1 or count % threads else max(1, threads // count)
@@ -184,21 +185,33 @@ def _block(task, starts, width, buffer, factors, sizes, batch, steps, added, blo
     corner = rows[0] * n + columns[0]
     c = starts[2] + (number * m * n + corner) * width if part == 0 else address(buffer) + ((part - 1) * m * n + corner) * width
     height, breadth, length = rows[1] - rows[0], columns[1] - columns[0], depth[1] - depth[0]
-    vector = m == 1 or n == 1
-    beta = zero
+    vector, tiled = m == 1 or n == 1, height * breadth * length <= (TILED_TURNED if a_turned else TILED)
+    beta, start, start_row = zero, np.int64(0), n * width
     if part == 0 and added[0]:
-        d = starts[3] + (z * added[3] + y * added[4] + x * added[5] + rows[0] * added[1] + columns[0] * added[2]) * width
-        _fill(c, n, d, added[1], added[2], height, breadth, alpha, width)
+        start = starts[3] + (z * added[3] + y * added[4] + x * added[5] + rows[0] * added[1] + columns[0] * added[2]) * width
+        start_row = added[1] * width
         beta = one
     elif vector:
         at(c, height * breadth, alpha)[:] = 0
-        beta = one
+    if beta and (vector or not tiled or added[2] != 1):
+        _fill(c, n, start, added[1], added[2], height, breadth, alpha, width)
+        start, start_row = c, n * width
     if n == 1:
-        gemv_at(height, length, alpha, a, lda, a_turned, b, beta, c)
+        gemv_at(height, length, alpha, a, lda, a_turned, b, one, c)
     elif m == 1:
-        gemv_at(breadth, length, alpha, b, ldb, 1 - b_turned, a, beta, c)
+        gemv_at(breadth, length, alpha, b, ldb, 1 - b_turned, a, one, c)
+    elif tiled:
+        of_a, of_b = _steps(lda, a_turned, width), _steps(ldb, b_turned, width)
+        shape = height, breadth, length
+        multiply(shape, a, of_a[0], of_a[1], b, of_b[0], of_b[1], start, start_row, c, n * width, alpha, buffer)
     else:
         gemm_at(height, breadth, length, alpha, a, lda, a_turned, b, ldb, b_turned, beta, c, n)
+
+
+@inner
+def _steps(lead, turned, width):
+    """The bytes from row to row and from column to column of a matrix as it is stored."""
+    return (width, lead * width) if turned else (lead * width, width)
 
 
 @inner

@@ -1,9 +1,9 @@
 """A recurrent layer over all steps, forwards and backwards: products for all steps, and the walk as one kernel each way.
 
 A step multiplies a thin matrix, the states of a batch, by the weights, the same at every step. BLAS packs both at every call,
-which takes as long as the product itself; here the weights are packed once a walk, into panels of `LANES` columns that lie in
-memory as the product reads them, and a tile multiplies five rows by a panel in registers. Each thread makes a block of LANES hidden
-units: its part of the product, and right after it gates and states of these units, so that threads meet once a step.
+which takes as long as the product itself; here the weights are packed once a walk, into panels of `LANES` columns, and
+multiplied in tiles (`tiles.py`). Each thread makes a block of LANES hidden units: its part of the product, and right after it
+gates and states of these units, so that threads meet once a step.
 
 Gates lie in memory by blocks, [rows, blocks, gates * LANES], so that all of a block's are side by side, at distances that the
 compiler knows; hidden units are made up to whole blocks by weights of zero. Rows of weights are brought into this order
@@ -14,13 +14,8 @@ Plain forms: the functions of the same names in `kernels/recurrent.py`.
 
 from __future__ import annotations
 
-import llvmlite.binding
 import numba
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from pellucid.kernels.products import matmul, matmul_add
 from pellucid.kernels.recurrent import Saved, before_steps
@@ -28,13 +23,13 @@ from pellucid.kernels.recurrent import Saved, before_steps
 from . import parallel, serial
 from .blas import address
 from .mathematics import sigmoid, tanh
+from .tiles import REGISTER, multiply_panel
 
 __all__ = ["backward", "forward"]
 
 MODES = {"LSTM": 0, "GRU": 1, "RNN_TANH": 2, "RNN_RELU": 3}
 LSTM, GRU, RNN_TANH, RNN_RELU = range(4)
 LANES = 32  # columns of a panel, hidden units of a block
-ROWS = 5  # rows of a tile: with two registers of columns, ten sums and the factors fit 16 registers
 DEPTH = 256  # of a stretch of a panel that stays in the first-level cache while all rows are multiplied by it
 
 
@@ -134,90 +129,20 @@ def _packed(weight: np.ndarray, depth: int) -> np.ndarray:
 # --- products --------------------------------------------------------------------------------------------------------
 
 
-def _register_bytes() -> int:
-    """The width of the processor's vector registers."""
-    features = llvmlite.binding.get_host_cpu_features()
-    return 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
-
-
-REGISTER = _register_bytes()
-
-
-def _tile_of(count: int):
-    """A function `tile(a, step, panel, depth, out, out_step, like)` for `count` rows, for kernels.
-
-    out[rows, columns] += a[rows, depth] @ panel[depth, columns] for as many columns as two registers hold, all by address.
-    step, out_step: bytes from row to row; the panel's rows are LANES numbers apart. like: a number of the dtype.
-    """
-
-    def generate(context, builder, signature, args):
-        kind, i64 = args[-1].type, ir.IntType(64)
-        width = 8 if signature.args[-1] == types.float64 else 4
-        vector = ir.VectorType(kind, REGISTER // width)
-        name = f"llvm.fma.v{vector.count}f{8 * width}"
-        fma = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
-        a, step, panel, depth, out, out_step, _ = args
-
-        def place(start, offset, to):
-            return builder.inttoptr(builder.add(start, offset), to.as_pointer())
-
-        def number(value):
-            return ir.Constant(i64, value)
-
-        rows = [builder.add(a, builder.mul(step, number(r))) for r in range(count)]
-        outs = [builder.add(out, builder.mul(out_step, number(r))) for r in range(count)]
-        sums = {}
-        for r in range(count):
-            for v in range(2):
-                sums[r, v] = cgutils.alloca_once(builder, vector)
-                builder.store(builder.load(place(outs[r], number(v * REGISTER), vector), align=width), sums[r, v])
-        with cgutils.for_range(builder, depth) as loop:
-            line = builder.mul(loop.index, number(LANES * width))
-            factors = [
-                builder.load(place(panel, builder.add(line, number(v * REGISTER)), vector), align=width) for v in range(2)
-            ]
-            for r in range(count):
-                value = builder.load(place(rows[r], builder.mul(loop.index, number(width)), kind))
-                one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
-                mask = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
-                all_lanes = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
-                for v in range(2):
-                    total = builder.call(fma, [all_lanes, factors[v], builder.load(sums[r, v])])
-                    builder.store(total, sums[r, v])
-        for (r, v), total in sums.items():
-            builder.store(builder.load(total), place(outs[r], number(v * REGISTER), vector), align=width)
-        return context.get_dummy_value()
-
-    @intrinsic
-    def tile(typing, a, step, panel, depth, out, out_step, like):
-        return types.void(*[types.int64] * 6, like), generate
-
-    return tile
-
-
-_tile, _row = _tile_of(ROWS), _tile_of(1)
-
-
 @serial
 def _multiply(a, step, rows, panels, number, out, out_step):
     """out[rows, LANES] += a[rows, depth] @ the panel of this number, for panels [count, depth, LANES]; a and out by address.
 
     2 * LANES * rows * depth FLOPs; reads the panel once from the second-level cache. step, out_step: bytes from row to row.
     """
-    width, whole = np.int64(panels.itemsize), panels.shape[1]
-    like, start = panels[0, 0, 0], address(panels) + number * whole * LANES * width
+    width, whole, like = np.int64(panels.itemsize), panels.shape[1], panels[0, 0, 0]
+    line, lanes = LANES * width, 2 * REGISTER // width
+    start = address(panels) + number * whole * line
     for first in range(0, whole, DEPTH):
-        depth = np.int64(min(DEPTH, whole - first))
-        for column in range(0, LANES * width, 2 * REGISTER):
-            panel, row = np.int64(start + first * LANES * width + column), 0
-            while row < rows:
-                factor, target = np.int64(a + row * step + first * width), np.int64(out + row * out_step + column)
-                if row + ROWS <= rows:
-                    _tile(factor, np.int64(step), panel, depth, target, np.int64(out_step), like)
-                    row += ROWS
-                else:
-                    _row(factor, np.int64(step), panel, depth, target, np.int64(out_step), like)
-                    row += 1
+        depth, factor = np.int64(min(DEPTH, whole - first)), a + first * width
+        for column in range(0, line, 2 * REGISTER):
+            panel, to = start + first * line + column, out + column
+            multiply_panel(rows, lanes, factor, step, width, panel, line, depth, to, out_step, to, out_step, to, like)
 
 
 # --- forward ---------------------------------------------------------------------------------------------------------

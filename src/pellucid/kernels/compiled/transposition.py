@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["lanes", "turn"]
+__all__ = ["lanes", "turn", "turn_at"]
 
 
 def lanes(dtype) -> int:
@@ -27,6 +27,27 @@ def turn(typingctx, source, source_at, target, target_at):
     begins. Row i of the target takes column i of the source. Reads and writes 64 bytes a row, without checks.
     """
     return types.void(source, source_at, target, target_at), _generate
+
+
+@intrinsic
+def turn_at(typingctx, source, source_step, target, target_step, like):
+    """`turn` from one address to another; steps in bytes from row to row; like: a number of the dtype."""
+    return types.void(*[types.int64] * 4, like), _generate_at
+
+
+def _generate_at(context, builder, signature, arguments):
+    kind, bits = arguments[-1].type, signature.args[-1].bitwidth
+    square = ir.VectorType(kind, 512 // bits)
+    source, source_step, target, target_step, _ = arguments
+
+    def row(start, step, i):
+        place = builder.add(start, builder.mul(step, ir.Constant(ir.IntType(64), i)))
+        return builder.inttoptr(place, square.as_pointer())
+
+    rows = [builder.load(row(source, source_step, i), align=bits // 8) for i in range(square.count)]
+    for i, made in enumerate(_exchanged(builder, rows)):
+        builder.store(made, row(target, target_step, i), align=bits // 8)
+    return context.get_dummy_value()
 
 
 def _generate(context, builder, signature, arguments):

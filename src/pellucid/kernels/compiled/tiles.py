@@ -1,0 +1,225 @@
+"""Products of matrices in registers: what BLAS does inside, without its call, its threads and its packing of what needs none.
+
+A *tile* is some rows of the result by two registers of columns. Its sums stay in registers while it walks down the depth, one
+factor of A for all lanes against two registers of B. B is packed into *panels*, [depth, COLUMNS], that lie in memory as
+tiles read them, one at a time; A is read where it lies, by rows or by columns.
+
+Matrices are given by address, with the bytes from row to row and from column to column.
+"""
+
+from __future__ import annotations
+
+import llvmlite.binding
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from . import inner
+from .blas import address, at, width_of
+from .transposition import turn_at
+
+__all__ = ["REGISTER", "multiply", "multiply_panel"]
+
+
+def _register_bytes() -> int:
+    """The width of the processor's vector registers."""
+    features = llvmlite.binding.get_host_cpu_features()
+    return 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
+
+
+REGISTER = _register_bytes()
+ROWS = 14 if REGISTER == 64 else 6  # twice as many sums, two registers of B and a factor: of 32 registers, or of 16
+DEPTH = 512  # of a panel, which the first-level cache holds in part and the second-level cache whole
+BLOCK = 1 << 20  # bytes of A that stay in the second-level cache while panels come and go
+IN_PLACE = 64  # rows of A up to which B, if its rows are contiguous, is read where it lies: packing would not pay
+SQUARE = 64  # bytes of a side that `turn_at` transposes
+
+
+def _tile_of(count: int):
+    """A function `tile(a, row_step, step, panel, panel_step, depth, start, start_step, out, out_step, like)` for `count` rows.
+
+    out[rows, columns] = start[rows, columns] + a[rows, depth] @ panel[depth, columns] for as many columns as two registers hold,
+    all by address, for kernels. row_step, step: bytes from row to row and from column to column of A; the other steps: from
+    row to row. start: 0 for none. like: a number of the dtype.
+    """
+
+    def generate(context, builder, signature, arguments):
+        kind, i64 = arguments[-1].type, ir.IntType(64)
+        width = signature.args[-1].bitwidth // 8
+        vector = ir.VectorType(kind, REGISTER // width)
+        name = f"llvm.fma.v{vector.count}f{8 * width}"
+        fma = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
+        a, row_step, step, panel, panel_step, depth, start, start_step, out, out_step, _ = arguments
+        places = [(r, v) for r in range(count) for v in range(2)]
+        sums = {place: cgutils.alloca_once(builder, vector) for place in places}
+
+        def number(value):
+            return ir.Constant(i64, value)
+
+        def place(first, step, r, v, to):
+            found = builder.add(first, builder.mul(step, number(r)))
+            return builder.inttoptr(builder.add(found, number(v * REGISTER)), to.as_pointer())
+
+        with builder.if_else(builder.icmp_signed("==", start, number(0))) as (fresh, begun):
+            with fresh:
+                for r, v in places:
+                    builder.store(ir.Constant(vector, [0.0] * vector.count), sums[r, v])
+            with begun:
+                for r, v in places:
+                    builder.store(builder.load(place(start, start_step, r, v, vector), align=width), sums[r, v])
+        with cgutils.for_range(builder, depth) as loop:
+            line = builder.add(panel, builder.mul(loop.index, panel_step))
+            column = builder.add(a, builder.mul(loop.index, step))
+            factors = [builder.load(place(line, number(0), 0, v, vector), align=width) for v in range(2)]
+            for r in range(count):
+                value = builder.load(place(column, row_step, r, 0, kind))
+                one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+                mask = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
+                all_lanes = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
+                for v in range(2):
+                    builder.store(builder.call(fma, [all_lanes, factors[v], builder.load(sums[r, v])]), sums[r, v])
+        for r, v in places:
+            builder.store(builder.load(sums[r, v]), place(out, out_step, r, v, vector), align=width)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def tile(typing, a, row_step, step, panel, panel_step, depth, start, start_step, out, out_step, like):
+        return types.void(*[types.int64] * 10, like), generate
+
+    return tile
+
+
+_tile, _tile_8, _tile_4, _tile_2, _tile_1 = (_tile_of(rows) for rows in (ROWS, 8, 4, 2, 1))
+
+
+@inner
+def multiply(sizes, a, a_row, a_column, b, b_row, b_column, start, start_row, out, out_row, alpha, of):
+    """out = start + alpha A B, for sizes (rows, columns, depth); start 0 for none; its columns and those of out are contiguous.
+
+    2 * rows * columns * depth FLOPs. Reads B once for each BLOCK of A, and A, from the cache, once for each panel; writes out
+    once for each DEPTH. alpha: a number of the dtype of the array `of`. Plain form: `numpy.matmul`.
+    """
+    rows, columns, depth = sizes
+    width = width_of(alpha)
+    lanes = 2 * REGISTER // width
+    parts = (depth + DEPTH - 1) // DEPTH
+    stretch = (depth + parts - 1) // parts
+    room = np.empty((stretch + ROWS) * lanes, of.dtype)
+    panel = address(room)
+    edge = panel + stretch * lanes * width
+    height = max(ROWS, BLOCK // (stretch * width) // ROWS * ROWS)
+    for k in range(0, depth, stretch):
+        length = min(stretch, depth - k)
+        for m in range(0, rows, height):
+            factor, number = a + k * a_column + m * a_row, min(height, rows - m)
+            for n in range(0, columns, lanes):
+                count = min(lanes, columns - n)
+                strip, step = b + k * b_row + n * b_column, np.int64(b_row)
+                if number > IN_PLACE or count < lanes or b_column != width or alpha != 1:
+                    _pack(panel, strip, b_row, b_column, length, count, alpha)
+                    strip, step = panel, np.int64(2 * REGISTER)
+                to = out + m * out_row + n * width
+                first, first_row = (to, out_row) if k else (start + m * start_row + n * width if start else start, start_row)
+                multiply_panel(number, count, factor, a_row, a_column, strip, step, length, first, first_row, to, out_row, edge, alpha)
+
+
+@inner
+def _pack(panel, b, row, column, depth, count, alpha):
+    """Some columns of B, times alpha, as a panel [depth, lanes], filled up with zeros."""
+    lanes = 2 * REGISTER // width_of(alpha)
+    to = at(panel, depth * lanes, alpha)
+    if count < lanes:
+        to[:] = 0
+    if column == width_of(alpha):
+        _copy(to, b, row, depth, count, alpha)
+    else:
+        _copy_turned(to, b, column, depth, count, alpha)
+    if alpha != 1:
+        for i in range(depth * lanes):
+            to[i] *= alpha
+
+
+@inner
+def _copy(to, source, step, depth, count, like):
+    """Columns of B from its rows."""
+    lanes = 2 * REGISTER // width_of(like)
+    for k in range(depth):
+        line = at(source + k * step, count, like)
+        if count == lanes:
+            for i in range(lanes):
+                to[k * lanes + i] = line[i]
+        else:
+            for i in range(count):
+                to[k * lanes + i] = line[i]
+
+
+@inner
+def _copy_turned(to, source, step, depth, count, like):
+    """Columns of B lie in memory as rows: squares of them are transposed in registers, what is left a number at a time."""
+    width = width_of(like)
+    lanes, side, first = 2 * REGISTER // width, SQUARE // width, address(to)
+    squares = count // side * side, depth // side * side
+    for n in range(0, squares[0], side):
+        for k in range(0, squares[1], side):
+            turn_at(source + n * step + k * width, step, first + (k * lanes + n) * width, lanes * width, like)
+    for n in range(count):
+        line = at(source + n * step, depth, like)
+        for k in range(squares[1] if n < squares[0] else 0, depth):
+            to[k * lanes + n] = line[k]
+
+
+@inner
+def multiply_panel(rows, columns, a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, edge, like):
+    """out = start + A times one panel [depth, columns], of at most as many columns as two registers hold; all by address.
+
+    step: bytes from row to row of the panel; edge: room for a tile, used where there are fewer columns.
+    """
+    row = 0
+    whole = columns == 2 * REGISTER // width_of(like)
+    while row < rows:
+        height = _height(rows - row)
+        source, begin, to = a + row * a_row, start + row * start_row if start else start, out + row * out_row
+        if whole:
+            _rows(height, source, a_row, a_column, panel, step, depth, begin, start_row, to, out_row, like)
+        else:
+            _edge(height, columns, source, a_row, a_column, panel, depth, begin, start_row, to, out_row, edge, like)
+        row += height
+
+
+@inner
+def _height(left):
+    """Rows of the next tile."""
+    return ROWS if left >= ROWS else 8 if left >= 8 else 4 if left >= 4 else 2 if left >= 2 else 1
+
+
+@inner
+def _rows(height, a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, like):
+    """One tile."""
+    if height == ROWS:
+        _tile(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, like)
+    elif height == 8:
+        _tile_8(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, like)
+    elif height == 4:
+        _tile_4(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, like)
+    elif height == 2:
+        _tile_2(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, like)
+    else:
+        _tile_1(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, like)
+
+
+@inner
+def _edge(height, columns, a, a_row, a_column, panel, depth, start, start_row, out, out_row, edge, like):
+    """A tile of fewer columns than two registers hold: made elsewhere, and copied."""
+    step = np.int64(2 * REGISTER)
+    if start:
+        for r in range(height):
+            line, to = at(start + r * start_row, columns, like), at(edge + r * step, columns, like)
+            for i in range(columns):
+                to[i] = line[i]
+    _rows(height, a, a_row, a_column, panel, step, depth, edge if start else start, step, edge, step, like)
+    for r in range(height):
+        line, to = at(edge + r * step, columns, like), at(out + r * out_row, columns, like)
+        for i in range(columns):
+            to[i] = line[i]
