@@ -1,8 +1,8 @@
-"""Write `src/pellucid/ops/index.py`: which family of operators makes which names.
+"""Write `index.py` of `src/pellucid/ops` and of `src/pellucid/functions`: which family makes which names.
 
     python docs/make_index.py [--check]
 
-`--check` compares instead of writing, and fails where the index is out of date. Each family is imported, and what was
+`--check` compares instead of writing, and fails where an index is out of date. Each family is imported, and what was
 entered or attached meanwhile, and not by a family that it imports itself, is its own.
 """
 
@@ -15,16 +15,17 @@ import sys
 import textwrap
 from pathlib import Path
 
-INDEX = Path(__file__).parents[1] / "src" / "pellucid" / "ops" / "index.py"
-PREFIX = "pellucid.ops."
+SOURCE = Path(__file__).parents[1] / "src"
+ROOMS = ("ops", "functions")
+PREFIXES = tuple(f"pellucid.{room}." for room in ROOMS)
 WIDTH = 130
-HEADER = '''"""Which family of operators makes which names. Written by `docs/make_index.py`; a test compares.
+HEADER = '''"""Which family of `{room}/` makes which names. Written by `docs/make_index.py`; a test compares.
 
 `import pellucid` reads this instead of importing the families; each is imported when one of its names is first used. Names
 stand under the places where they are found: "operators" (by formulas), "Tensor" (its methods), public modules.
 """
 
-FAMILIES: dict[str, dict[str, str]] = {
+FAMILIES: dict[str, dict[str, str]] = {{
 '''
 
 
@@ -38,8 +39,8 @@ class Watch:
 
     def exec_module(self, loader, module) -> None:
         """Run a module; note what it changed."""
-        family = module.__name__.removeprefix(PREFIX)
-        if not module.__name__.startswith(PREFIX) or family == "index":
+        family = module.__name__.removeprefix("pellucid.")  # "ops.views"
+        if not module.__name__.startswith(PREFIXES) or family.endswith(".index"):
             self.plain(loader, module)
             return
         before = held()
@@ -68,19 +69,25 @@ def held() -> dict[tuple[str, str], int]:
     return found
 
 
-def index() -> str:
-    """The text of the index."""
+def indexes() -> dict[Path, str]:
+    """The texts of the indexes by the files in which they belong."""
     watch = Watch()
     importlib.machinery.SourceFileLoader.exec_module = lambda loader, module: watch.exec_module(loader, module)
-    sys.path.insert(0, str(INDEX.parents[2]))
-    for path in sorted(INDEX.parent.glob("*.py")):
-        if path.stem not in ("__init__", "index"):
-            importlib.import_module(f"{PREFIX}{path.stem}")
-    families: dict[str, dict[str, list[str]]] = {}
+    sys.path.insert(0, str(SOURCE))
+    for room in ROOMS:
+        for path in sorted((SOURCE / "pellucid" / room).glob("*.py")):
+            if path.stem not in ("__init__", "index"):
+                importlib.import_module(f"pellucid.{room}.{path.stem}")
+    families: dict[str, dict[str, dict[str, list[str]]]] = {room: {} for room in ROOMS}
     for (where, name), family in sorted(watch.owners.items()):
         if name not in ("__doc__", "__abstractmethods__"):
-            families.setdefault(family, {}).setdefault(where, []).append(name)
-    return HEADER + "".join(_family(name, families[name]) for name in sorted(families)) + "}\n"
+            room, module = family.split(".")
+            families[room].setdefault(module, {}).setdefault(where, []).append(name)
+    return {SOURCE / "pellucid" / room / "index.py": _index(room, made) for room, made in families.items()}
+
+
+def _index(room: str, families: dict[str, dict[str, list[str]]]) -> str:
+    return HEADER.format(room=room) + "".join(_family(name, families[name]) for name in sorted(families)) + "}\n"
 
 
 def _family(name: str, tables: dict[str, list[str]]) -> str:
@@ -105,8 +112,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     check = parser.parse_args().check
-    text = index()
-    if check and INDEX.read_text() != text:
-        sys.exit(f"{INDEX} is out of date: run python docs/make_index.py")
-    if not check:
-        INDEX.write_text(text)
+    texts = indexes()
+    stale = [path for path, text in texts.items() if not path.exists() or path.read_text() != text]
+    if check and stale:
+        sys.exit(f"{', '.join(map(str, stale))} is out of date: run python docs/make_index.py")
+    for path in stale:
+        path.write_text(texts[path])

@@ -204,3 +204,12 @@ def test_the_line_is_the_innermost_of_the_program():
     text = note(lambda: model(a), kind=ValueError)
     assert f"cross_entropy(input [2, 3] `x`, target [1]) failed at {__file__}:" in text
     assert text.endswith("# here`, in module model.1 (Inner)")
+
+
+def test_settings_are_told_unless_they_are_the_default_written_again():
+    x, target = torch.ones(2, 3), torch.ones(2)
+    call = "cross_entropy(input [2, 3] `x`, target [2] `target`"
+    same = note(lambda: F.cross_entropy(x, target, ignore_index=int("-100"), label_smoothing=float("0")))
+    assert same.startswith(f"{call}) failed at ")
+    other = note(lambda: F.cross_entropy(x, target, ignore_index=int("-200"), label_smoothing=float("0")))
+    assert other.startswith(f"{call}, ignore_index=-200) failed at ")

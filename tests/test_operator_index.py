@@ -1,4 +1,4 @@
-"""Families of operators are imported when one of their names is first used."""
+"""Families of operators and functions are imported when one of their names is first used."""
 
 import subprocess
 import sys
@@ -20,28 +20,30 @@ def program(code: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-LOADED = "print(sorted(m.removeprefix('pellucid.ops.') for m in sys.modules if m.startswith('pellucid.ops.')))"
+LOADED = (
+    "print(sorted(m.removeprefix('pellucid.') for m in sys.modules if m.startswith(('pellucid.ops.', 'pellucid.functions.'))))"
+)
 
 
-def test_the_index_is_up_to_date():
+def test_the_indexes_are_up_to_date():
     result = subprocess.run([sys.executable, ROOT / "docs" / "make_index.py", "--check"], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
 
 
 def test_import_loads_no_family():
-    assert program(LOADED) == "['index']"
+    assert program(LOADED) == "['functions.index', 'ops.index']"
 
 
 @pytest.mark.parametrize(
     ("use", "family"),
     [
-        ("torch.stft", "spectrograms"),
-        ("torch.Tensor.histc", "counting"),
-        ("torch.tensor(1.0).erfinv()", "special"),
-        ("torch.fft.rfft", "fourier"),
-        ("from pellucid import einsum", "einsum"),
-        ("torch.nn.functional.grid_sample", "grid_sampling"),
-        ("hasattr(torch.tensor(1.0), 'lgamma')", "special"),
+        ("torch.stft", "functions.spectrograms"),
+        ("torch.Tensor.histc", "ops.counting"),
+        ("torch.tensor(1.0).erfinv()", "ops.special"),
+        ("torch.fft.rfft", "functions.fourier"),
+        ("from pellucid import einsum", "functions.einsum"),
+        ("torch.nn.functional.grid_sample", "ops.grid_sampling"),
+        ("hasattr(torch.tensor(1.0), 'lgamma')", "ops.special"),
     ],
 )
 def test_a_name_loads_its_family(use, family):
@@ -63,6 +65,12 @@ def test_super_finds_the_method_of_tensor():
 
 def test_properties_can_be_set_before_they_are_read():
     assert program("z = torch.zeros(1, dtype=torch.complex64); z.imag = 2.0; print(z.tolist())") == "[2j]"
+
+
+def test_the_state_of_a_generator_is_a_tensor_before_any_family_is_loaded():
+    assert program("state = torch.Generator().get_state(); print(type(state) is torch.Tensor, state.dtype, state.shape)") == (
+        "True torch.uint8 torch.Size([5056])"
+    )
 
 
 def test_star_import_and_dir_know_all_names():

@@ -7,7 +7,7 @@ first named.
 from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 
-from pellucid import autograd, ops
+from pellucid import autograd, functions, ops
 from pellucid.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from pellucid.autograd.grad_mode import (
     enable_grad,

@@ -1,4 +1,4 @@
-"""`torch.fft`: the names of Fourier transforms; the operators are in `ops/`."""
+"""`torch.fft`: the names of Fourier transforms; the operators are in `ops/`, what is composed of them in `functions/`."""
 
 from pellucid.autograd.registry import public_names
 

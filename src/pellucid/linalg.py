@@ -1,4 +1,4 @@
-"""`torch.linalg`: the names of linear algebra; the operators are in `ops/`."""
+"""`torch.linalg`: the names of linear algebra; the operators are in `ops/`, what is composed of them in `functions/`."""
 
 from pellucid.autograd.registry import public_names
 

@@ -1,4 +1,4 @@
-"""`torch.masked`: the names of reductions and normalisations under a mask; the functions are in `ops/`."""
+"""`torch.masked`: the names of reductions and normalisations under a mask; the functions are in `functions/`."""
 
 from pellucid.autograd.registry import public_names
 

@@ -1,4 +1,4 @@
-"""`torch.special`: the names of special functions; the operators are in `ops/`."""
+"""`torch.special`: the names of special functions; the operators are in `ops/`, what is composed of them in `functions/`."""
 
 from pellucid.autograd.registry import public_names
 

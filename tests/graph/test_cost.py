@@ -401,7 +401,7 @@ def test_a_program_that_fails_hands_over_the_part_that_ran():
 def test_a_recurrent_layer_costs_what_its_composition_does(kind, monkeypatch):
     net, x = kind(3, 5), pellucid.randn(7, 2, 3)
     one = graph.cost(net, x)
-    monkeypatch.setattr("pellucid.ops.recurrent._is_plain", lambda *_: False)
+    monkeypatch.setattr("pellucid.functions.recurrent._is_plain", lambda *_: False)
     composed = graph.cost(net, x)
     assert one.forward.flops == composed.forward.flops
     assert one.forward.macs == 7 * 2 * (3 + 5) * 5 * {nn.LSTM: 4, nn.GRU: 3, nn.RNN: 1}[kind]

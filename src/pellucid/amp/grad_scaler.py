@@ -10,7 +10,7 @@ from enum import Enum
 from pellucid.autograd.grad_mode import no_grad
 from pellucid.core.dtype import float16, float32, int32
 from pellucid.core.tensor import Tensor
-from pellucid.ops.factories import full
+from pellucid.functions.factories import full
 
 __all__ = ["GradScaler", "OptState"]
 

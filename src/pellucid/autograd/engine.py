@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.autograd.around import Work, surrounded
+from pellucid.autograd.few_rows import in_full, wrap_rows
 from pellucid.autograd.hooks import (
     run_leaf_hooks,
     run_post_accumulate,
@@ -32,6 +33,7 @@ from pellucid.autograd.node import MULTI, AccumulateGrad, Freed, Node, hooked, n
 from pellucid.core.modes import modes
 from pellucid.core.quiet import hush, quiet, speak
 from pellucid.core.tensor import Tensor, counter, is_dense, make, wrap
+from pellucid.kernels.few_rows import FewRows
 
 __all__ = ["Task", "call_node", "current_task", "run"]
 
@@ -288,6 +290,9 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
                     pending[child] = output
                     if mine:
                         owned.add(child)
+                    elif output.__class__ is FewRows:
+                        pending[child] = output.whole()  # pyright: ignore[reportAttributeAccessIssue]
+                        owned.add(child)
             if left or (needed is not None and child not in needed):
                 continue
             if kind is None or kind is MULTI or watched or child.extra is not None:
@@ -311,11 +316,25 @@ def _is_sole_view(array: Any) -> bool:
 def _reach_leaf(task: Task, leaf: Tensor, grad, owned: bool) -> None:
     """The end of a path: hooks of the leaf, if it has any, and accumulation into `.grad`."""
     watched = leaf._rare.watched
+    if grad.__class__ is FewRows:
+        if not watched and _keep_rows(leaf, grad):
+            return
+        grad, owned = grad.whole(), True
     if watched and leaf._rare.hooks:
         grad, owned = run_leaf_hooks(task, leaf, grad), False
         if grad is None:
             return
     _accumulate(task, leaf, grad, owned, watched)
+
+
+def _keep_rows(leaf: Tensor, rows: FewRows) -> bool:
+    """Let the rows alone be the gradient of a leaf that has none; say whether that was possible."""
+    with _accumulating:
+        array = leaf._array
+        if leaf._grad is not None or array.dtype is not rows.dtype or not array.flags.c_contiguous:
+            return False
+        leaf._grad = wrap_rows(rows)
+    return True
 
 
 def _accumulate(task: Task, leaf: Tensor, grad, owned: bool, watched: bool) -> None:
@@ -345,6 +364,8 @@ STOP = _Stop()
 def _store(edge, grad, pending: dict, owned: set) -> None:
     """Add one gradient to what a node has received so far."""
     node = edge[0]
+    if grad.__class__ is FewRows:
+        grad = grad.whole()
     before = pending.get(node)
     if edge[2] is MULTI:
         if before is None:
@@ -397,7 +418,7 @@ def _run_watched(task, node, grad, edges):
         outputs = (None,) * len(edges)
     else:
         apply = node.apply_tensors if task.tensors else node.apply
-        outputs = surrounded(Work.NODE, node, (grad,), functools.partial(apply, grad, edges, task.keep))
+        outputs = surrounded(Work.NODE, node, (grad,), lambda: in_full(apply(grad, edges, task.keep)))
     return _after(task, node, grad, outputs)
 
 
@@ -455,7 +476,7 @@ def call_node(node: Node, grads: tuple) -> tuple | Tensor | None:
     _local.task = task
     try:
         with quiet():
-            outputs = (node.apply_tensors if tensors else node.apply)(value, node.edges, True)
+            outputs = in_full((node.apply_tensors if tensors else node.apply)(value, node.edges, True))
     finally:
         _local.task = outer
     made = tuple(o if o is None or tensors else wrap(o) for o in outputs)

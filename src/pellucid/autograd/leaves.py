@@ -10,6 +10,7 @@ import warnings
 
 from pellucid.autograd import differentiate
 from pellucid.autograd.differentiate import backward_one
+from pellucid.autograd.few_rows import RowsGradient, made_plain
 from pellucid.autograd.hooks import Hooks, RemovableHandle, add_hook
 from pellucid.autograd.node import extra
 from pellucid.autograd.views import Kind, move_retain, refresh
@@ -118,7 +119,8 @@ def _get_grad(self: Tensor):
     """
     if self._grad is None and self._edge is not None and not (self._rare is not None and self._rare.retain):
         warnings.warn(message(NOT_A_LEAF, str(_explained(self, sys._getframe(1)))), UserWarning, stacklevel=2)
-    return self._grad
+    grad = self._grad
+    return made_plain(grad) if isinstance(grad, RowsGradient) else grad
 
 
 NOT_A_LEAF = (

@@ -12,7 +12,7 @@ from typing import Any
 
 from pellucid.core.tensor import Tensor
 
-__all__ = ["OPERATORS", "PUBLIC", "Registry", "announce", "public_names"]
+__all__ = ["OPERATORS", "PUBLIC", "Registry", "announce", "announce_families", "public_names"]
 
 
 class Registry(dict):
@@ -111,6 +111,13 @@ def announce(home: str, names: dict[str, str]) -> None:
         else:
             registry = OPERATORS if where == "operators" else PUBLIC.setdefault(where, Registry())
             registry.homes.update(dict.fromkeys(text.split(), home))
+
+
+def announce_families(room: str, families: dict[str, dict[str, str]]) -> None:
+    """Announce the modules of a package by its index: family -> places between spaces -> names between spaces."""
+    for family, groups in families.items():
+        for places, names in groups.items():
+            announce(f"{room}.{family}", dict.fromkeys(places.split(), names))
 
 
 def public_names(where: str, scope: dict[str, Any]) -> tuple[list[str], Callable[[str], Any]]:

@@ -27,6 +27,7 @@ from pellucid.core.modes import RECORD, modes
 from pellucid.core.quiet import hush, speak
 from pellucid.core.sites import caller, outside
 from pellucid.core.tensor import Counter, Number, Parameter, Tensor, make, wrap
+from pellucid.kernels.few_rows import FewRows
 
 __all__ = ["inplace_method", "node_class", "public_function", "raw_function", "reflected_function"]
 
@@ -48,7 +49,7 @@ def scalar(value, dtype: np.dtype) -> np.ndarray:
 SCOPE = {
     "scalar": scalar, "scalars4": _SCALARS[0], "scalars8": _SCALARS[1],
     "make": make, "wrap": wrap, "Tensor": Tensor, "Parameter": Parameter, "Number": Number, "Counter": Counter,
-    "Adjust": Adjust,
+    "Adjust": Adjust, "FewRows": FewRows,
     "ndarray": np.ndarray, "asarray": np.asarray, "f4": np.dtype(np.float32), "f8": np.dtype(np.float64), "xp": np,
     "modes": modes, "RECORD": RECORD, "hush": hush, "speak": speak, "getframe": sys._getframe, "outside": outside,
     "caller": caller, "next_sequence": next_sequence, "leaf_edge": leaf_edge, "linked": linked, "Packed": Packed,
@@ -151,7 +152,8 @@ def _apply_source(op: Operator, slots: dict, mode: str) -> str:
             body = _loads(op, slots, own, on_arrays)
             body += [f"g{k} = vjp_{name}(F{'_arrays' if on_arrays else '_tensors'}, {_arguments(op.formulas[name])})"]
             if on_arrays:
-                body += [f"if g{k}.__class__ is not ndarray: g{k} = g{k} if g{k} is None else asarray(g{k})"]
+                kept = f"g{k} is None or g{k}.__class__ is FewRows"
+                body += [f"if g{k}.__class__ is not ndarray: g{k} = g{k} if {kept} else asarray(g{k})"]
             lines += ["    " + line for line in body]
         lines += [f"results = ({', '.join(f'g{k}' for k in range(len(names)))},)"]
     if on_arrays and (op.joint or is_list):  # arithmetic on 0-d arrays gives NumPy scalars

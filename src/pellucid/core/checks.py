@@ -9,12 +9,11 @@ import numpy as np
 
 from pellucid.core.errors import type_name
 from pellucid.core.tensor import Tensor
-from pellucid.core.values import c_type
+from pellucid.core.values import c_type, differs
 
-__all__ = [
-    "c_name", "check_integral_scale", "check_matrix", "check_rank", "check_reduction", "check_square", "check_two_dims",
-    "every_value", "no_tensor", "require_kind", "require_tensors", "same_dtype", "scalar_name", "times", "written_to",
-]  # fmt: skip
+__all__ = ["c_name", "check_integral_scale", "check_matrix", "check_rank", "check_reduction", "check_square",
+           "check_two_dims", "every_value", "no_tensor", "refuse_dynamic", "require_kind", "require_tensors",
+           "same_dtype", "scalar_name", "times", "written_to"]  # fmt: skip
 
 
 def scalar_name(array) -> str:
@@ -117,3 +116,13 @@ def every_value(tensor) -> np.ndarray:
 def written_to(made, out):
     """The result, or `out` holding it."""
     return made if out is None else out.resize_(made.shape).copy_(made)
+
+
+def refuse_dynamic(name: str, *tensors) -> None:
+    """RuntimeError where values that differ between the examples of a batch would decide the shape of a result."""
+    for tensor in tensors:
+        if differs(tensor):
+            raise RuntimeError(
+                f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {name}: the "
+                "size of its result depends on the values of each example. Call it outside of vmap."
+            )

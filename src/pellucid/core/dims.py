@@ -8,8 +8,8 @@ import numpy as np
 
 from pellucid.core.tensor import Tensor, dim_error
 
-__all__ = ["all_dims", "canonical_dims", "dims_of", "infer_size", "keyword_names", "one_by_one",
-           "one_dim", "reduced_shape", "require_elements", "sizes_of"]  # fmt: skip
+__all__ = ["all_dims", "canonical_dims", "checked_size", "dims_of", "infer_size", "keyword_names", "one_by_one",
+           "one_dim", "require_elements", "sizes_of"]  # fmt: skip
 
 
 def one_dim(dim, ndim: int) -> int:
@@ -63,11 +63,6 @@ def all_dims(dim, ndim: int) -> tuple[int, ...]:
 def one_by_one(given: tuple) -> tuple:
     """Arguments given one by one, or as one sequence."""
     return tuple(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
-
-
-def reduced_shape(shape: tuple, dim: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape with the given dimensions of size one."""
-    return tuple([1 if i in dim else size for i, size in enumerate(shape)])
 
 
 def keyword_names(dim, keepdim, axis, keepdims):
@@ -136,3 +131,14 @@ def infer_size(size: tuple[int, ...], count: int) -> tuple[int, ...]:
     if count % product:
         raise RuntimeError(f"shape '{list(size)}' is invalid for input of size {count}")
     return (*size[:unknown], count // product, *size[unknown + 1 :])
+
+
+def checked_size(size: tuple, name: str) -> tuple[int, ...]:
+    """The sizes that were given one by one or as one sequence. Raises: RuntimeError (one is negative)."""
+    size = sizes_of(size, name)
+    for s in size:
+        if s < 0:
+            raise RuntimeError(
+                f"{name}: Dimension size must be non-negative. Trying to create tensor with negative dimension {s}: {list(size)}"
+            )
+    return size

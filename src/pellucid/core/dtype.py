@@ -20,10 +20,11 @@ __all__ = [
     "dtype",
     "dtype_of",
     "get_default_dtype",
+    "numpy_of",
     "promote_types",
     "result_type",
     "set_default_dtype",
-]
+]  # fmt: skip
 
 
 class dtype:
@@ -216,3 +217,15 @@ def result_type(tensor1, tensor2) -> dtype:
 def can_cast(from_: dtype, to: dtype) -> builtins.bool:
     """Whether an in-place operation may write a result of the first type into a tensor of the second."""
     return _CATEGORY[from_.numpy] <= _CATEGORY[to.numpy]
+
+
+def numpy_of(dtype, default: np.dtype | None = None) -> np.dtype:
+    """The NumPy dtype of an element type given by the user; None stands for `default`, or else the default dtype."""
+    if dtype is None:
+        return get_default_dtype().numpy if default is None else default
+    if hasattr(dtype, "numpy"):
+        return dtype.numpy
+    python = {float: np.float64, int: np.int64, builtins.bool: np.bool_, np.complex128: np.complex128}
+    if dtype in python:
+        return np.dtype(python[dtype])
+    raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")

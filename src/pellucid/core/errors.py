@@ -182,11 +182,16 @@ def _settings(op, values) -> tuple[str, ...]:
     """What else an operator was called with, apart from what it takes by default: "size=(4, 2)"."""
     shown = []
     for p, value in zip(op.parameters, values, strict=True):
-        if p.kind == "attribute" and value is not None and value is not p.default and not _is_tensor(value):
+        if p.kind == "attribute" and value is not None and not _is_default(value, p.default) and not _is_tensor(value):
             text = repr(value)
             if len(text) <= LONGEST and not text.startswith("<"):
                 shown.append(f"{p.name}={text}")
     return tuple(shown)
+
+
+def _is_default(value, default) -> bool:
+    """Whether a setting is what it is by default; a number written again is another object."""
+    return value is default or (type(value) is type(default) and isinstance(value, int | float | str) and value == default)
 
 
 def _translated(error: ValueError, name: str, operands: list[tuple[str, Any]], broadcasts: bool) -> Exception:

@@ -1,6 +1,6 @@
 """Reading what stands in the brackets of `tensor[...]`: which part is basic, which are index tensors and masks.
 
-The operators are in `ops/indexing.py`.
+Arrays of indices are looked up in `index_arrays.py`. The operators are in `ops/indexing.py`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import numpy as np
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.core.values import array_from, differs
 
-__all__ = [
-    "FULL", "MASKED", "check_mask", "flat_places", "index_array", "index_error", "last_step", "read_index", "split_masks", "to_end",
-]  # fmt: skip
+__all__ = ["FULL", "MASKED", "check_mask", "flat_places", "index_array", "index_error", "is_plain", "last_step",
+           "read_index", "split_masks", "to_end"]  # fmt: skip
 
 FULL = slice(None)
 MASKED = object()  # stands for the further dimensions of a mask
@@ -232,3 +231,25 @@ def _refuse_batch(mask: Tensor) -> None:
         raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
                            "indexing with a boolean mask: it selects a number of elements for each example. Use where(), or do it "
                            "outside of vmap.")
+
+
+PLAIN = {int, slice, type(None), type(Ellipsis)}
+
+
+def is_plain(key: tuple) -> bool:
+    """Whether every part is a basic index that needs no conversion."""
+    dots = 0
+    for k in key:
+        c = k.__class__
+        if c not in PLAIN:
+            return False
+        if c is slice:
+            if not (k.step is None or (k.step.__class__ is int and k.step > 0)):
+                return False
+            if (k.start is not None and k.start.__class__ is not int) or (
+                k.stop is not None and k.stop.__class__ is not int
+            ):
+                return False
+        elif k is Ellipsis:
+            dots += 1
+    return dots < 2

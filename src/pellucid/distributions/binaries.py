@@ -17,11 +17,12 @@ from pellucid.distributions.distribution import Distribution
 from pellucid.distributions.exp_family import ExponentialFamily
 from pellucid.distributions.gammas import Gamma
 from pellucid.distributions.utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits
+from pellucid.functions.factories import arange, zeros_like
+from pellucid.functions.randoms import rand
 from pellucid.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 from pellucid.ops.choosing import where
-from pellucid.ops.factories import arange, zeros_like
 from pellucid.ops.random_gammas import binomial
-from pellucid.ops.randoms import bernoulli, poisson, rand
+from pellucid.ops.randoms import bernoulli, poisson
 
 __all__ = [
     "Bernoulli",

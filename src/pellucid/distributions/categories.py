@@ -17,10 +17,10 @@ from pellucid.distributions.binaries import Binomial, GivenParameter, one_of
 from pellucid.distributions.distribution import Distribution
 from pellucid.distributions.exp_family import ExponentialFamily
 from pellucid.distributions.utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from pellucid.functions.broadcasting import broadcast_tensors
+from pellucid.functions.factories import arange, eye, full, ones_like
 from pellucid.nn.functional import one_hot
 from pellucid.ops.choosing import where
-from pellucid.ops.expansion import broadcast_tensors
-from pellucid.ops.factories import arange, eye, full, ones_like
 from pellucid.ops.randoms import multinomial, poisson
 
 __all__ = [

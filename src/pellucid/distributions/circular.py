@@ -13,9 +13,9 @@ from pellucid.core.tensor import Tensor
 from pellucid.distributions import constraints
 from pellucid.distributions.distribution import Centred, Distribution
 from pellucid.distributions.utils import broadcast_all, lazy_property
+from pellucid.functions.factories import zeros
+from pellucid.functions.randoms import rand
 from pellucid.ops.choosing import where
-from pellucid.ops.factories import zeros
-from pellucid.ops.randoms import rand
 
 __all__ = ["VonMises"]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from pellucid.core.dtype import bool as bool_dtype
 from pellucid.core.limits import finfo
 from pellucid.distributions.utils import must, pieces, shown
+from pellucid.functions.factories import full
+from pellucid.functions.linear_spectra import eigvalsh
 from pellucid.ops.comparison import isclose
-from pellucid.ops.factories import full
 from pellucid.ops.joining import cat as join
 from pellucid.ops.joining import stack as pile
 from pellucid.ops.linear_solving import LinAlgError, cholesky
-from pellucid.ops.linear_spectra import eigvalsh
 
 __all__ = [
     "Constraint",

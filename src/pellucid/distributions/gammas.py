@@ -13,9 +13,9 @@ from pellucid.distributions.exp_family import ExponentialFamily
 from pellucid.distributions.transformed import TransformedDistribution
 from pellucid.distributions.transforms import AffineTransform, ExpTransform, PowerTransform
 from pellucid.distributions.utils import broadcast_all, euler_constant
+from pellucid.functions.construction import as_tensor
+from pellucid.functions.factories import ones_like, zeros_like
 from pellucid.ops.choosing import where
-from pellucid.ops.construction import as_tensor
-from pellucid.ops.factories import ones_like, zeros_like
 from pellucid.ops.random_gammas import standard_gamma
 
 __all__ = ["Chi2", "Exponential", "FisherSnedecor", "Gamma", "InverseGamma", "Pareto", "Weibull"]

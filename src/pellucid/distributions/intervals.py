@@ -9,10 +9,10 @@ from pellucid.core.tensor import Tensor
 from pellucid.distributions import constraints
 from pellucid.distributions.distribution import Distribution
 from pellucid.distributions.utils import broadcast_all
+from pellucid.functions.factories import zeros_like
+from pellucid.functions.randoms import rand
 from pellucid.ops.choosing import where
 from pellucid.ops.comparison import isclose
-from pellucid.ops.factories import zeros_like
-from pellucid.ops.randoms import rand
 
 __all__ = ["GeneralizedPareto", "Uniform"]
 

@@ -15,9 +15,9 @@ from pellucid.distributions.normals import Folded
 from pellucid.distributions.transformed import TransformedDistribution
 from pellucid.distributions.transforms import AbsTransform, AffineTransform, ExpTransform
 from pellucid.distributions.utils import broadcast_all, euler_constant
+from pellucid.functions.factories import full_like, ones_like
+from pellucid.functions.randoms import randn
 from pellucid.ops.choosing import where
-from pellucid.ops.factories import full_like, ones_like
-from pellucid.ops.randoms import randn
 
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace", "StudentT"]
 

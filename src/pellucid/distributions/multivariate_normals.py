@@ -9,10 +9,11 @@ from pellucid.core.tensor import Tensor
 from pellucid.distributions import constraints
 from pellucid.distributions.distribution import Centred, Distribution
 from pellucid.distributions.utils import lazy_property
-from pellucid.ops.expansion import broadcast_shapes, broadcast_tensors
-from pellucid.ops.factories import eye
-from pellucid.ops.linear_solving import cholesky, cholesky_inverse, solve_triangular
-from pellucid.ops.randoms import randn
+from pellucid.functions.broadcasting import broadcast_shapes, broadcast_tensors
+from pellucid.functions.factories import eye
+from pellucid.functions.linear_solving import cholesky_inverse, solve_triangular
+from pellucid.functions.randoms import randn
+from pellucid.ops.linear_solving import cholesky
 
 __all__ = ["LowRankMultivariateNormal", "MultivariateNormal", "half_log_det", "mahalanobis", "precision_to_scale_tril"]
 

@@ -13,9 +13,9 @@ from pellucid.distributions.exp_family import ExponentialFamily
 from pellucid.distributions.transformed import TransformedDistribution
 from pellucid.distributions.transforms import AbsTransform, ExpTransform, StickBreakingTransform
 from pellucid.distributions.utils import broadcast_all
+from pellucid.functions.factories import zeros_like
+from pellucid.functions.randoms import normal, randn
 from pellucid.ops.choosing import where
-from pellucid.ops.factories import zeros_like
-from pellucid.ops.randoms import normal, randn
 
 __all__ = ["HalfNormal", "LogNormal", "LogisticNormal", "Normal"]
 

@@ -17,13 +17,14 @@ from pellucid.distributions.gammas import Chi2
 from pellucid.distributions.multivariate_normals import factor_of, half_log_det, only_matrix
 from pellucid.distributions.simplexes import Beta
 from pellucid.distributions.utils import broadcast_all, lazy_property
+from pellucid.functions.broadcasting import broadcast_shapes
+from pellucid.functions.construction import tensor
+from pellucid.functions.factories import arange, eye, tril_indices
+from pellucid.functions.linear_solving import cholesky_solve
+from pellucid.functions.randoms import randn
 from pellucid.ops.choosing import where
-from pellucid.ops.construction import tensor
-from pellucid.ops.expansion import broadcast_shapes
-from pellucid.ops.factories import arange, eye, tril_indices
 from pellucid.ops.joining import cat
-from pellucid.ops.linear_solving import cholesky_solve, slogdet
-from pellucid.ops.randoms import randn
+from pellucid.ops.linear_solving import slogdet
 
 __all__ = ["LKJCholesky", "Wishart"]
 

@@ -17,7 +17,7 @@ from pellucid.distributions.distribution import Distribution
 from pellucid.distributions.transformed import TransformedDistribution
 from pellucid.distributions.transforms import ExpTransform, SigmoidTransform
 from pellucid.distributions.utils import broadcast_all, clamp_probs
-from pellucid.ops.randoms import rand
+from pellucid.functions.randoms import rand
 
 __all__ = ["ExpRelaxedCategorical", "LogitRelaxedBernoulli", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
 

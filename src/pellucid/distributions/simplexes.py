@@ -13,10 +13,10 @@ from pellucid.distributions.intervals import Uniform
 from pellucid.distributions.transformed import TransformedDistribution
 from pellucid.distributions.transforms import AffineTransform, PowerTransform
 from pellucid.distributions.utils import broadcast_all, euler_constant
+from pellucid.functions.construction import tensor
+from pellucid.functions.factories import ones_like, zeros_like
 from pellucid.nn.functional import one_hot
 from pellucid.ops.choosing import where
-from pellucid.ops.construction import tensor
-from pellucid.ops.factories import ones_like, zeros_like
 from pellucid.ops.joining import stack
 from pellucid.ops.random_gammas import sample_dirichlet
 

@@ -13,9 +13,9 @@ from pellucid.autograd.grad_mode import enable_grad
 from pellucid.core.dtype import get_default_dtype
 from pellucid.core.limits import finfo
 from pellucid.core.tensor import Tensor
-from pellucid.ops.construction import tensor
-from pellucid.ops.expansion import broadcast_tensors
-from pellucid.ops.factories import arange
+from pellucid.functions.broadcasting import broadcast_tensors
+from pellucid.functions.construction import tensor
+from pellucid.functions.factories import arange
 
 __all__ = [
     "broadcast_all",

@@ -19,7 +19,7 @@ from pellucid.core.modes import modes
 from pellucid.core.tensor import Tensor, without_history
 from pellucid.func.trees import flatten, tree_map, unflatten
 from pellucid.func.vmap import vmap
-from pellucid.ops.factories import eye
+from pellucid.functions.factories import eye
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .choice import compiled
 
-__all__ = ["add_along", "add_rows", "places_of", "wrapped"]
+__all__ = ["add_along", "add_rows", "add_slices", "places_of", "wrapped"]
 
 LINE = 16  # columns that are worth a thread: fewer would share a line of cache with the next thread's
 
@@ -115,3 +115,12 @@ def _flat_places(index: np.ndarray, shape: tuple, dim: int) -> np.ndarray:
         return np.zeros(index.size, np.int64)
     grid = np.broadcast_arrays(*places_of(index, dim))
     return np.ravel_multi_index([g.reshape(-1) for g in grid], shape)
+
+
+def add_slices(whole: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """Slices of `source` added to slices of `whole`, which is changed and returned; indices may repeat."""
+    size, index = whole.shape[dim], wrapped(index, whole.shape[dim])
+    rest = whole.shape[:dim] + whole.shape[dim + 1 :]
+    rows = np.moveaxis(source, dim, 0).reshape(index.size, -1) if index.size else source.reshape(0, 0)
+    whole += np.moveaxis(add_rows(size, index, rows, whole.dtype, rest), 0, dim)
+    return whole

@@ -22,7 +22,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from .choice import compiled
 
-__all__ = ["enabled", "forward", "input_gradient", "output_size", "weight_gradient", "winograd"]
+__all__ = ["added_columns", "as_columns", "enabled", "forward", "input_gradient", "output_size", "weight_gradient",
+           "winograd"]  # fmt: skip
 
 TILE = 1 << 20  # bytes of columns made at a time: half of a core's L2 cache
 
@@ -180,3 +181,20 @@ def add_columns(image, columns, kernel: tuple, places: tuple, stride: tuple, dil
         seen = tuple(slice(o * d, o * d + (q - 1) * t + 1, t) for o, d, q, t in zip(offset, dilation, places, stride, strict=True))
         target = image[(..., *seen)]
         target += columns[(slice(None), slice(None), *offset)]
+
+
+def as_columns(image: np.ndarray, kernel: tuple, dilation: tuple, padding: tuple, stride: tuple) -> np.ndarray:
+    """What windows see as columns: images [N, C, *S] as [N, C * K, P], a copy."""
+    places = output_size(image.shape[2:], kernel, stride, padding, dilation)
+    view = windows(padded(image, padding), kernel, places, stride, dilation)
+    made = np.ascontiguousarray(view).reshape(len(image), image.shape[1] * math.prod(kernel), math.prod(places))
+    return made.copy() if np.may_share_memory(made, image) else made
+
+
+def added_columns(columns: np.ndarray, size: tuple, kernel: tuple, dilation: tuple, padding: tuple, stride: tuple) -> np.ndarray:
+    """The transpose of `as_columns`: columns [N, C * K, P] added up into images [N, C, *size]."""
+    places = output_size(size, kernel, stride, padding, dilation)
+    images, channels = len(columns), columns.shape[1] // math.prod(kernel)
+    whole = np.zeros((images, channels, *(s + 2 * p for s, p in zip(size, padding, strict=True))), columns.dtype)
+    add_columns(whole, columns.reshape(images, channels, *kernel, *places), kernel, places, stride, dilation)
+    return whole[(..., *(slice(p, p + s) for p, s in zip(padding, size, strict=True)))]

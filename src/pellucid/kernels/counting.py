@@ -7,7 +7,12 @@ from bisect import bisect_right
 
 import numpy as np
 
-__all__ = ["density", "distinct", "distinct_slices", "histogram", "points_in_boxes", "runs"]
+from .batches import at_each_place
+
+__all__ = [
+    "bincount", "box_edges", "counts", "density", "distinct", "distinct_slices", "histogram_and_edges",
+    "points_in_boxes", "runs",
+]  # fmt: skip
 
 
 def distinct(array: np.ndarray):
@@ -40,7 +45,7 @@ def runs(array: np.ndarray, dim: int | None = None):
     return values, (np.cumsum(fresh) - 1).reshape(shape), np.diff(np.append(starts, len(rows)))
 
 
-def histogram(values: np.ndarray, edges: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+def _histogram(values: np.ndarray, edges: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     """How many elements, or how much weight, fall between neighbouring edges; in the type of the values."""
     weights = None if weight is None else weight.reshape(-1)
     return np.histogram(values.reshape(-1), edges, weights=weights)[0].astype(values.dtype)
@@ -73,3 +78,73 @@ def density(hist: np.ndarray, edges: list[np.ndarray]) -> np.ndarray:
     for d, each in enumerate(edges):
         hist = hist / np.diff(each).reshape([-1] + [1] * (len(edges) - 1 - d))
     return hist
+
+
+def counts(array: np.ndarray, bins: int, low: float, high: float) -> np.ndarray:
+    """How many elements fall into each of equal intervals."""
+    if low == high and array.size:
+        low, high = float(array.min()), float(array.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(f"max must be larger than min: got {high} and {low}")
+    return np.histogram(array[np.isfinite(array)], bins, (low, high))[0].astype(array.dtype)
+
+
+def _check_span(name: str, low: float, high: float, dim: int = 0, whose: str = "") -> None:
+    """RuntimeError unless a range is finite and in order."""
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"{name}: {whose}range [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}: min should not exceed max, but got min {low} max {high} for dimension {dim}")
+
+
+def _even_edges(array: np.ndarray, bins: int, span) -> np.ndarray:
+    """The edges of a number of bins of one width, from the smallest to the largest element or in a given span."""
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins}")
+    low, high = span if span is not None else (array.min(), array.max()) if array.size else (0.0, 1.0)
+    _check_span("torch.histogram()", low, high)
+    if low == high:
+        low, high = low - 0.5 if span is None else low - 1, high + 0.5 if span is None else high + 1
+    return np.linspace(low, high, bins + 1, dtype=array.dtype)
+
+
+def box_edges(counts, limits, points: np.ndarray) -> list[np.ndarray]:
+    """Evenly spaced edges from lowest to highest value, or between given limits, in each dimension."""
+    dimensions = points.shape[1]
+    if limits is not None and len(limits) != 2 * dimensions:
+        raise RuntimeError(f"torch.histogramdd: for a {dimensions}-dimensional histogram range should have {2 * dimensions} elements, but got "
+                           f"{len(limits)}")  # fmt: skip
+    found = []
+    for d, count in enumerate(counts):
+        if limits is not None:
+            low, high = limits[2 * d], limits[2 * d + 1]
+        else:
+            low, high = (points[:, d].min(), points[:, d].max()) if len(points) else (0.0, 1.0)
+        _check_span("torch.histogramdd", low, high, d, f"dimension {d}'s ")
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        found.append(np.linspace(low, high, max(count, 0) + 1, dtype=points.dtype))
+    return found
+
+
+def histogram_and_edges(values: np.ndarray, edges: np.ndarray | None, weight: np.ndarray | None, bins: int, span, dense: bool):
+    """How many elements, or how much weight, fall into bins with these edges or, evenly spaced, so many; and the edges."""
+    edges = _even_edges(values, bins, span) if edges is None else edges
+    found = _histogram(values, edges, weight)
+    return density(found, [edges]).astype(values.dtype) if dense else found, np.array(edges)
+
+
+def bincount(numbers: np.ndarray, weights: np.ndarray | None, minlength: int, lead: int) -> np.ndarray:
+    """How often each number occurs, or the sum of its weights; for each place in the first `lead` dimensions by itself."""
+    largest = numbers.max(-1, initial=-1)
+    if (largest != largest.max(initial=-1)).any() and largest.max() >= minlength:
+        raise RuntimeError("vmap: bincount would give each example a result of another size. Pass a minlength that holds them all.")
+    kind = np.int64 if weights is None else np.float32 if weights.dtype == np.float32 else np.float64
+    if weights is None:
+        return at_each_place(lead, lambda row: np.bincount(row, None, minlength).astype(kind), numbers)
+    counted = at_each_place(lead, lambda row, weight: np.bincount(row, weight, minlength), numbers, weights.astype(np.float64))
+    return counted.astype(kind)

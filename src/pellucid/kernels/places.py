@@ -1,4 +1,4 @@
-"""Elements put into places: repeated, where a mask is true, several in one place."""
+"""Elements put into places: repeated, where a mask is true, several in one place, by an index along one dimension."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import math
 
 import numpy as np
 
-__all__ = ["masked_out", "most_chosen", "put_masked", "reduce_at", "repeat", "repeats_added", "repeats_of"]
+from pellucid.kernels.accumulation import places_of
+from pellucid.kernels.sorting import taken
+
+__all__ = ["corner", "counts_at", "factors_at", "last_of_each", "masked_out", "most_chosen", "placed_along",
+           "put_masked", "reduce_at", "repeat", "repeats_added", "repeats_of", "taken_along", "written"]  # fmt: skip
 
 
 # --- repeated --------------------------------------------------------------------------------------------------------
@@ -96,3 +100,66 @@ def reduce_at(whole: np.ndarray, places: tuple, values: np.ndarray, reduce: str,
         np.add.at(count, places, 1)
         count = np.maximum(count, 1)
         whole[...] = whole // count if whole.dtype.kind in "iub" else whole / count.astype(whole.real.dtype)
+
+
+# --- an index along one dimension ----------------------------------------------------------------------------------------
+
+
+def corner(array: np.ndarray, shape: tuple) -> np.ndarray:
+    """The part of an array that an index of `shape` covers."""
+    return array[tuple(slice(n) for n in shape)] if array.ndim else array
+
+
+def written(array: np.ndarray, dim: int, index: np.ndarray, values) -> np.ndarray:
+    """A copy of an array with values written to the places that an index addresses."""
+    whole = np.array(array, order="C")
+    if index.size:
+        (whole if whole.ndim else whole.reshape(1))[places_of(index, dim)] = values
+    return whole
+
+
+def taken_along(array: np.ndarray, indices: np.ndarray, dim: int, keepdim: bool) -> np.ndarray:
+    """The elements at indices along a dimension; without `keepdim` the dimension disappears."""
+    if not array.ndim:
+        return np.broadcast_to(array, indices.shape).copy()
+    if keepdim:
+        return taken(array, indices, dim)
+    return taken(array, np.expand_dims(indices, dim), dim).squeeze(dim)
+
+
+def placed_along(values: np.ndarray, indices: np.ndarray, shape: tuple, dim: int, keepdim: bool) -> np.ndarray:
+    """Zeros of a shape, to which values are added at indices along a dimension: the transpose of `taken_along`."""
+    whole = np.zeros(shape, values.dtype)
+    if not shape:
+        return np.asarray(values.sum(), values.dtype)
+    if not keepdim:
+        np.put_along_axis(whole, np.expand_dims(indices, dim), np.expand_dims(values, dim), dim)
+        return whole
+    places = list(np.indices(indices.shape, sparse=True))
+    places[dim] = indices
+    np.add.at(whole, tuple(places), values)
+    return whole
+
+
+def factors_at(array: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """For each element of an array the product of the elements of `source` whose index addresses it."""
+    factors = np.ones_like(array, shape=array.shape or (1,))
+    np.multiply.at(factors, places_of(index, dim), corner(source, index.shape))
+    return factors.reshape(array.shape)
+
+
+def counts_at(array: np.ndarray, dim: int, index: np.ndarray, include_self: bool) -> np.ndarray:
+    """How many values an index puts into each element of an array, with the element itself or not; at least 1."""
+    count = np.full(array.shape, int(include_self), array.dtype)
+    if index.size:
+        whole = count if count.ndim else count.reshape(1)
+        np.add.at(whole, places_of(index, dim), 1)
+    return np.maximum(count.real, 1)
+
+
+def last_of_each(index: np.ndarray) -> np.ndarray:
+    """For each element of the last dimension whether none later is equal to it."""
+    last = np.zeros(index.shape, np.bool_)
+    for row in np.ndindex(index.shape[:-1]):
+        last[row][index.shape[-1] - 1 - np.unique(index[row][::-1], return_index=True)[1]] = True
+    return last

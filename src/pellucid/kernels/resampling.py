@@ -2,7 +2,7 @@
 
 An `Axis` says what is wanted of a dimension, and its `Table`, kept for the next call, is a sparse matrix with as many
 entries a row as the longest row needs; the transpose is one too. `resize` applies one table to each dimension.
-How users ask for a size is in ops/interpolation.py.
+How users ask for a size is in functions/interpolation.py.
 """
 
 from __future__ import annotations

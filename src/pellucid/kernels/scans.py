@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pellucid.kernels.reductions import rows_with_diagonal
+
 __all__ = ["gradient_of_products", "log_sums", "running", "scaled_sums", "scanned"]
 
 
@@ -22,10 +24,7 @@ def gradient_of_products(grad: np.ndarray, point: np.ndarray) -> np.ndarray:
     if not (point == 0).any():
         products = np.multiply.accumulate(point, axis=-1)
         return scanned(np.add, grad * products, point.ndim - 1, backwards=True) / point
-    size = point.shape[-1]
-    others = np.empty((*point.shape, size), point.dtype)
-    others[...] = point[..., None, :]
-    others[..., np.arange(size), np.arange(size)] = 1
+    others = rows_with_diagonal(point, 1)
     return np.add.reduce(np.triu(np.multiply.accumulate(others, axis=-1)) * grad[..., None, :], axis=-1)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from .choice import compiled
 
 __all__ = ["cross_entropy_gradient", "cross_entropy_losses", "factors", "log_softmax", "log_softmax_backward",
-           "softmax", "softmax_backward", "statistics", "weighted_softmax"]  # fmt: skip
+           "softmax", "softmax_backward", "softmax_or_zeros", "statistics", "weighted_softmax"]  # fmt: skip
 
 BLOCK = 1 << 13  # elements that are worth a thread
 
@@ -64,6 +64,18 @@ def softmax_backward(grad: np.ndarray, y: np.ndarray, dim: int) -> np.ndarray:
     if not made.ndim:
         return made - made * y
     made -= y * np.add.reduce(made, axis=dim, keepdims=True)
+    return made
+
+
+def softmax_or_zeros(x: np.ndarray) -> np.ndarray:
+    """Softmax along the last dimension; zeros in a row of -inf alone."""
+    if not x.size:
+        return x.copy()
+    largest = np.maximum.reduce(x, axis=-1, keepdims=True)
+    made = x - np.where(largest == -np.inf, np.zeros_like(largest), largest)
+    made = np.exp(made, out=made)
+    total = np.add.reduce(made, axis=-1, keepdims=True)
+    made /= np.where(total == 0, np.ones_like(total), total)
     return made
 
 

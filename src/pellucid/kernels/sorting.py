@@ -71,6 +71,8 @@ def unstable_order(input: np.ndarray, dim: int, descending: bool) -> np.ndarray:
 def top(input: np.ndarray, k: int, dim: int, largest: bool, in_order: bool) -> np.ndarray:
     """Where the k largest (or smallest) elements along a dimension are."""
     size = input.shape[dim]
+    if not k:
+        return np.empty([0 if d == dim else n for d, n in enumerate(input.shape)], np.int64)
     kept = min(k + 1, size)  # one more shows whether the last has an equal that could stand in its place
     if size < PARTITION or 4 * kept > size:
         places = np.take(order(input, dim, largest), np.arange(kept), axis=dim)

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-__all__ = ["added_windows", "broadcast", "diagonal", "laid_out", "places", "restrided", "strides_of", "uninitialised", "windows"]
+__all__ = ["added_windows", "broadcast", "diagonal", "laid_out", "on_diagonal", "places", "real_pairs", "restrided",
+           "strides_of", "uninitialised", "viewable", "windows"]  # fmt: skip
 
 
 def strides_of(array: np.ndarray) -> tuple[int, ...]:
@@ -89,3 +90,27 @@ def laid_out(array: np.ndarray, source, target, by_source: bool) -> np.ndarray:
     np.add.at(memory, there.reshape(-1), array.reshape(-1))
     count = np.bincount((there if by_source else here).reshape(-1), minlength=memory.size)
     return (memory / np.maximum(count, 1)).astype(array.dtype)[here]
+
+
+# --- other sizes -----------------------------------------------------------------------------------------------------
+
+
+def viewable(array: np.ndarray, size: tuple[int, ...]) -> np.ndarray | None:
+    """The array in another shape, sharing memory; None where that needs a copy."""
+    made = array.reshape(size)
+    if array.flags.c_contiguous or not array.size or np.may_share_memory(made, array):
+        return made
+    return None
+
+
+def real_pairs(array: np.ndarray) -> np.ndarray:
+    """Complex numbers as pairs of real ones in a new last dimension: a view."""
+    real = array.real
+    return np.lib.stride_tricks.as_strided(real, (*real.shape, 2), (*real.strides, real.itemsize))
+
+
+def on_diagonal(array: np.ndarray, shape, offset: int, dim1: int, dim2: int) -> np.ndarray:
+    """Zeros of a shape with an array on a diagonal."""
+    whole = np.zeros(shape, array.dtype)
+    diagonal(whole, offset, dim1, dim2)[...] = array
+    return whole

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .choice import FLOATS, compiled
+from .few_rows import FewRows
 
-__all__ = ["BLOCK", "WIDE", "Move", "Scratch", "is_packed", "lerp", "move"]
+__all__ = ["BLOCK", "WIDE", "Move", "Scratch", "is_packed", "leaves_others", "lerp", "move"]
 
 OF_CALLS = 500  # elements that could be moved while Python calls the operations of a plain rule
 BLOCK = 32768  # elements; six arrays of float32 then take 790 KB, which stays in a core's second-level cache
@@ -33,7 +34,7 @@ class Move(NamedTuple):
 
     factors: tuple
     param: np.ndarray
-    grad: np.ndarray
+    grad: np.ndarray | FewRows
     slots: list[np.ndarray]  # of the parameter's shape and dtype, in the order the rule knows them
     packed: bool  # what `is_packed` says of the parameter and the slots
 
@@ -57,7 +58,16 @@ def move(rule: Callable, moves: list[Move], scratch: Scratch) -> None:
     if moves:
         scratch.grow(max([m.param.size for m in moves]))
     for each in moves:
+        if isinstance(each.grad, FewRows):
+            each = each._replace(grad=each.grad.whole())
         _move_plainly(rule, each, scratch)
+
+
+def leaves_others(rule: str, f: Any) -> bool:
+    """Whether a rule with these numbers changes nothing where the gradient is zero."""
+    if f.penalty != 0 or f.shrink != 1:
+        return False
+    return (rule == "sgd" and f.momentum == 0) or (rule == "adagrad" and f.eps > 0)
 
 
 def _move_plainly(rule: Callable, each: Move, scratch: Scratch) -> None:

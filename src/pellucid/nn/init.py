@@ -262,7 +262,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     Raises:
         ValueError: the tensor has not 2 dimensions.
     """
-    from pellucid.ops.randoms import randperm
+    from pellucid.functions.randoms import randperm
 
     _check_dims(tensor, (2,), "2 dimensions")
     rows, columns = tensor.shape

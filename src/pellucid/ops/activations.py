@@ -1,7 +1,7 @@
 """Elementwise functions that neural networks put between their layers: smooth ones and the functional forms of all.
 
 Those made of straight pieces (relu and its relatives) are declared in `rectifiers.py`; softmax and its relatives, which
-look along a dimension, in `softmax.py`.
+look along a dimension, in `softmax.py`; those composed of others are in `functions/activations.py`.
 """
 
 from __future__ import annotations
@@ -285,22 +285,6 @@ class mish_backward:
 functional("mish", mish_kernel, "x * tanh(softplus(x)) of each element. input: [*S], floating-point.")
 
 
-@composite(module="nn.functional")
-def glu(input, dim: int = -1):
-    """The first half along `dim`, times the sigmoid of the second half.
-
-    input: [*S] with S[dim] even, floating-point. Returns [*S] with half of that dimension.
-    Raises: RuntimeError (a 0-d tensor, or an odd dimension).
-    """
-    if not input._array.ndim:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
-    size = input.size(dim)
-    if size % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
-    first, second = input.split(size // 2, dim) if size else (input, input)
-    return first * sigmoid(second)
-
-
 # --- soft steps ------------------------------------------------------------------------------------------------------
 
 
@@ -335,18 +319,6 @@ class softplus_backward:
         return F.where(point * beta > threshold, 0, bend)
 
     def samples(make): yield (make(3, 4), make(3, 4), 1.3, 1.0), {}
-
-
-@composite(module="nn.functional")
-def softsign(input):
-    """x / (1 + |x|) of each element. input: [*S]. Returns [*S], integers as the default float."""
-    return input / (input.abs() + 1)
-
-
-@composite(module="nn.functional")
-def tanhshrink(input):
-    """x - tanh(x) of each element. input: [*S]. Returns [*S], integers as the default float."""
-    return input - input.tanh()
 
 
 for _function in (elu, functional_selu, functional_celu):

@@ -14,6 +14,7 @@ from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.checks import require_kind
 from pellucid.core.values import number_in
+from pellucid.kernels.arithmetic import floored, floored_remainder, truncated
 
 __all__ = ["add", "addcdiv", "addcmul", "div", "div_", "divide", "floor_divide", "fmod", "lerp", "mul", "multiply",
            "neg", "negative", "remainder", "rsub", "sub", "subtract", "true_divide"]  # fmt: skip
@@ -131,25 +132,6 @@ def _refuse_zero(other: np.ndarray) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
-def floored(xp, input: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The quotient rounded down; division by zero of floats gives what true division gives."""
-    if input.dtype.kind != "f":
-        _refuse_zero(other)
-        return xp.floor_divide(input, other)
-    quotient = xp.floor_divide(input, other)
-    return xp.where(other == 0, xp.true_divide(input, other), quotient)
-
-
-def truncated(xp, input: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The quotient rounded towards zero."""
-    if input.dtype.kind == "f":
-        return xp.trunc(xp.true_divide(input, other))
-    _refuse_zero(other)
-    quotient = xp.floor_divide(input, other)
-    inexact = quotient * other != input
-    return quotient + xp.asarray(inexact & ((input < 0) != (other < 0)), quotient.dtype)
-
-
 @operator(promote=Promote.SAME, numbers=True, module=None, node="DivBackward1")
 class div_rounded:
     """Quotient rounded to a whole number: down ("floor") or towards zero ("trunc"). Its derivative is zero.
@@ -160,7 +142,8 @@ class div_rounded:
 
     def forward(xp, input: Array, other: Array, rounding_mode: str):
         require_kind(f"div_{rounding_mode}_cpu", input, "fi")
-        return (floored if rounding_mode == "floor" else truncated)(xp, input, other)
+        _refuse_zero(other)
+        return (floored if rounding_mode == "floor" else truncated)(input, other)
 
     def vjp_input(F, grad): return F.zeros_as(grad)
     vjp_other = vjp_input
@@ -227,16 +210,11 @@ class floor_divide:
 
     def forward(xp, input: Array, other: Array):
         require_kind("floor_divide_cpu", input, "fi")
-        return floored(xp, input, other)
+        _refuse_zero(other)
+        return floored(input, other)
 
     def vjp_input(F, grad): raise no_derivative("floor_divide")
     vjp_other = vjp_input
-
-
-def _floored_remainder(input: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """NumPy's remainder, but that of a floating-point multiple is a zero with the sign of the dividend."""
-    made = np.remainder(input, other)
-    return made if made.dtype.kind in "iu" else np.where(made == 0, np.copysign(made, input), made)
 
 
 def _remainder(name: str, values, rounding: str, purpose: str, **names):
@@ -264,7 +242,7 @@ def _remainder(name: str, values, rounding: str, purpose: str, **names):
 
 
 remainder = _remainder(
-    "remainder", _floored_remainder, "floor", "Remainder of the division rounded down: it has the sign of the divisor.",
+    "remainder", floored_remainder, "floor", "Remainder of the division rounded down: it has the sign of the divisor.",
     numbers=True, dunder=["__mod__"], reflected=["__rmod__"], idunder=["__imod__"],
 )  # fmt: skip
 fmod = _remainder(

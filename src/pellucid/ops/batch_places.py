@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import Array, Index, operator
+from pellucid.core.index_arrays import raise_outside
 from pellucid.kernels.accumulation import wrapped
 from pellucid.ops.batches import for_each
 
@@ -56,9 +57,7 @@ class numbered:
     """
 
     def forward(xp, index: Index, size: int, dim: int):
-        if index.size and not (-size <= index.min() and index.max() < size):
-            bad = index[(index < -size) | (index >= size)].flat[0]
-            raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+        raise_outside(index, size, dim)
         numbers = (xp.arange(index.shape[dim]) * size).reshape([-1 if d == dim else 1 for d in range(index.ndim)])
         return wrapped(index, size) + numbers
 

@@ -1,30 +1,8 @@
-"""What the batching rules of operators share. No operator lives here.
-
-Some operators keep a number `lead` of leading dimensions apart and do the same for each place in them. On a batch there is
-one such dimension more.
-"""
+"""What the batching rules of operators share. No operator lives here. What moves a batch is in `batch_places.py`."""
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
-from pellucid.core.values import differs
-
-__all__ = ["all_for_each", "at_each_place", "differs", "for_each", "refuse_dynamic", "side_by_side"]
-
-
-def at_each_place(lead: int, function, *arrays):
-    """What `function` gives for the arrays (None among them), at each place in their first `lead` dimensions, one after another."""
-    if not lead:
-        return function(*arrays)
-    shape = next(a for a in arrays if a is not None).shape[:lead]
-    rows = [a if a is None else a.reshape(math.prod(shape), *a.shape[lead:]) for a in arrays]
-    found = [function(*[r if r is None else r[i] for r in rows]) for i in range(math.prod(shape))]
-    if isinstance(found[0], tuple):
-        return tuple([np.stack(column).reshape(*shape, *column[0].shape) for column in zip(*found, strict=True)])
-    return np.stack(found).reshape(*shape, *found[0].shape)
+__all__ = ["all_for_each", "for_each", "side_by_side"]
 
 
 def for_each(F, tensor, batched: bool, size: int):
@@ -54,13 +32,3 @@ def side_by_side(F, batched: set, **operands) -> list:
         F.view(t, (t.shape[0], *(1,) * (rank - ranks[name]), *t.shape[1:])) if name in batched else t
         for name, t in operands.items()
     ]
-
-
-def refuse_dynamic(name: str, *tensors) -> None:
-    """RuntimeError where values that differ between the examples of a batch would decide the shape of a result."""
-    for tensor in tensors:
-        if differs(tensor):
-            raise RuntimeError(
-                f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {name}: the "
-                "size of its result depends on the values of each example. Call it outside of vmap."
-            )

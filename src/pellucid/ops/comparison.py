@@ -1,4 +1,4 @@
-"""Comparisons: truth values element by element, and questions about whole tensors.
+"""Comparisons: truth values element by element. Questions about whole tensors are in `functions/comparison.py`.
 
 Nothing here is differentiable. Logical combinations of truth values live in `bitwise.py`.
 """
@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid.autograd.operator import Array, Promote, composite, operator
+from pellucid.autograd.operator import Array, Promote, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.checks import require_kind, scalar_name
 from pellucid.core.tensor import Number, Tensor, wrap
+from pellucid.kernels.comparison import near
 from pellucid.ops.families import of_two
 
-__all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_nonzero", "isclose", "isfinite",
-           "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne",
-           "not_equal", "signbit"]  # fmt: skip
+__all__ = [
+    "eq", "ge", "greater", "greater_equal", "gt", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf",
+    "isposinf", "isreal", "le", "less", "less_equal", "lt", "ne", "not_equal", "signbit",
+]  # fmt: skip
 
 
 def _comparison(name: str, purpose: str, ufunc: np.ufunc, kinds: str = "fib", **names):
@@ -106,18 +108,6 @@ signbit = _question("signbit", "Whether elements have their sign bit set: negati
 # --- nearness and membership -----------------------------------------------------------------------------------------
 
 
-def _near(xp, input, other, rtol, atol, equal_nan):
-    close = input == other
-    if equal_nan and input.dtype.kind in "fc":
-        close = close | (xp.isnan(input) & xp.isnan(other))
-    if rtol == 0 and atol == 0:
-        return close
-    if input.dtype.kind in "iub":
-        input, other = input.astype(np.float64), other.astype(np.float64)
-    distance = abs(input - other)
-    return close | (xp.isfinite(distance) & (distance <= atol + abs(rtol * other)))
-
-
 @operator(method=True, elementwise=True)
 class isclose:
     """Whether |input - other| <= atol + rtol * |other|, element by element; equal infinities are close.
@@ -132,21 +122,9 @@ class isclose:
         for name, value in (("rtol", rtol), ("atol", atol)):
             if value < 0:
                 raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
-        return _near(xp, input, other, rtol, atol, equal_nan)
+        return near(input, other, rtol, atol, equal_nan)
 
     def samples(make): yield (make(3, 4), make(3, 4)), {}
-
-
-@composite(method=True)
-def allclose(input, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close (see `isclose`), as a Python bool."""
-    return bool(isclose(input, other, rtol, atol, equal_nan).all())
-
-
-@composite(method=True)
-def equal(input, other) -> bool:
-    """Whether both tensors have the same shape and equal elements, as a Python bool."""
-    return input._array.shape == other._array.shape and bool(eq(input, other).all())
 
 
 @operator(promote=Promote.COMPARE, numbers=True, broadcast=False)
@@ -174,18 +152,6 @@ class isin:
     def samples(make):
         yield (make.integers(3, 4), make.integers(2)), {}
         yield (make(3, 4), make(2, 2)), {"invert": True}
-
-
-@composite(method=True)
-def is_nonzero(input) -> bool:
-    """Whether the only element is not zero, as a Python bool.
-
-    Raises: RuntimeError (the tensor has more or fewer elements).
-    """
-    if input.numel() != 1:
-        what = "no values" if not input.numel() else "more than one value"
-        raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous: shape {tuple(input.shape)}")
-    return bool(ne(input, 0).reshape(()))
 
 
 not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge

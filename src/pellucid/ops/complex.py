@@ -1,4 +1,4 @@
-"""Parts of complex numbers and conjugation; complex numbers are made of real ones in `factories.py` and `views.py`.
+"""Complex numbers out of their parts, their parts, and conjugation.
 
 Real tensors are their own real part and conjugate. Conjugation is never lazy: `conj` of a complex tensor is a new one.
 """
@@ -11,8 +11,7 @@ from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import unary
 from pellucid.core.tensor import Tensor
 
-__all__ = ["angle", "conj", "conj_physical", "imag", "is_complex", "is_floating_point", "real", "resolve_conj",
-           "resolve_neg"]  # fmt: skip
+__all__ = ["angle", "complex", "conj", "conj_physical", "imag", "real", "resolve_conj", "resolve_neg"]
 
 
 # --- real and imaginary parts ----------------------------------------------------------------------------------------
@@ -161,13 +160,24 @@ class angle:
     samples = unary(0.3, 2.0)
 
 
-@composite()
-def is_complex(input) -> bool:
-    """Whether the element type is complex."""
-    return input.is_complex()
+@operator(elementwise=True, holomorphic=False, linear=True)
+class complex:
+    """Complex numbers out of their real and imaginary parts.
 
+    real, imag: broadcastable, of one floating-point type, else RuntimeError. Returns the complex type of that precision.
+    """
 
-@composite()
-def is_floating_point(input) -> bool:
-    """Whether the element type is floating-point."""
-    return input.is_floating_point()
+    def forward(xp, real: Array, imag: Array):
+        if real.dtype.char not in "fde" or imag.dtype.char not in "fde":
+            raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}")
+        if real.dtype != imag.dtype:
+            raise RuntimeError(f"Expected object of scalar type {real.dtype} but got scalar type {imag.dtype} for second argument")
+        made = xp.empty(
+            xp.broadcast_shapes(real.shape, imag.shape), xp.complex128 if real.dtype.char == "d" else xp.complex64
+        )
+        made.real, made.imag = real, imag
+        return made
+
+    def vjp_real(F, grad): return F.view_as_real(grad)[..., 0]
+    def vjp_imag(F, grad): return F.view_as_real(grad)[..., 1]
+    def samples(make): yield (make(3, 1), make(4)), {}

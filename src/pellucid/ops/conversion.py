@@ -1,43 +1,22 @@
-"""Copies and conversions: `clone`, `contiguous`, `to` and its relatives, and overwriting a tensor by values or a number.
-
-Old typed constructors (`FloatTensor`, ...) and `type()` are in `legacy.py`.
+"""Copies and conversions as operators, and overwriting a tensor by values or a number. `to` and its relatives are in
+`functions/conversion.py`.
 """
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from pellucid.autograd.call import inplace
-from pellucid.autograd.operator import PUBLIC, Array, composite, operator
+from pellucid.autograd.operator import Array, composite, operator
 from pellucid.autograd.views import check_inplace, written
-from pellucid.core import memory_format as formats
-from pellucid.core.device import check_device
-from pellucid.core.device import device as device_class
-from pellucid.core.dtype import DTYPES, dtype_of
-from pellucid.core.dtype import dtype as dtype_class
-from pellucid.core.memory_format import arranged, channels_last, contiguous_format, has_format, memory_format
+from pellucid.core.geometry import check_written
+from pellucid.core.memory_format import arranged, channels_last, has_format, memory_format
 from pellucid.core.modes import GENERAL, modes
 from pellucid.core.tensor import Tensor
 from pellucid.core.values import number_in
 from pellucid.ops.batches import for_each, side_by_side
 
-__all__ = ["clone", "fill", "memory_format", "zero"]
-
-
-# --- memory formats --------------------------------------------------------------------------------------------------
-
-for _name in ("channels_last", "channels_last_3d", "contiguous_format", "memory_format", "preserve_format"):
-    PUBLIC["torch"][_name] = getattr(formats, _name)
-
-
-def is_contiguous(self: Tensor, memory_format: memory_format | None = None) -> bool:
-    """Whether the elements lie in memory in row-major order, or in that of `memory_format`."""
-    return has_format(self._array, memory_format)
-
-
-Tensor.is_contiguous = is_contiguous
+__all__ = ["clone", "fill", "zero"]
 
 
 # --- copies ----------------------------------------------------------------------------------------------------------
@@ -73,14 +52,6 @@ class clone:
         yield (make(2, 3, 2, 2),), {"memory_format": channels_last}
 
 
-@composite(method=True, module=None)
-def contiguous(input: Tensor, memory_format: memory_format = contiguous_format) -> Tensor:
-    """The tensor itself if its elements lie in row-major order (or that of `memory_format`), else a copy in which they do."""
-    if has_format(input._array, memory_format):
-        return input
-    return clone(input, memory_format=memory_format)
-
-
 def cast(array: np.ndarray, kind: np.dtype) -> np.ndarray:
     """A copy in another element type; of complex values the real part."""
     if array.dtype.kind == "c" and kind.kind not in "cb":
@@ -107,108 +78,6 @@ class to_copy:
     def samples(make):
         yield (make(3, 4), np.dtype(np.complex128)), {}
         yield (make(2, 3, 2, 2), make.dtype, channels_last), {}
-
-
-def _converted(input: Tensor, kind: np.dtype, copy: bool = False, order=None) -> Tensor:
-    """The tensor in another element type and order of memory; itself where nothing changes."""
-    if input._array.dtype == kind and not copy and (order is None or has_format(input._array, order)):
-        return input
-    if input._array.dtype.kind == "c" and kind.kind not in "cb":
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3)
-    return to_copy(input, kind, order)
-
-
-def _read_target(args, device, dtype, other):
-    """The device and dtype that the arguments of `to` name."""
-    for arg in args:
-        if isinstance(arg, dtype_class):
-            dtype = arg
-        elif isinstance(arg, Tensor):
-            other = arg
-        elif isinstance(arg, (str, device_class)):
-            device = arg
-        elif arg is not None and not isinstance(arg, bool):
-            if isinstance(arg, int):
-                raise RuntimeError(f"Cannot access accelerator device when none is available: to({arg}) names one; use 'cpu'.")
-            raise TypeError(
-                "to() received an invalid combination of arguments - expected a dtype, a device or a tensor, "
-                f"but got ({type(arg).__name__})"
-            )
-    if other is not None:
-        dtype = other.dtype
-    if device is not None:
-        check_device(device)
-    return dtype
-
-
-@composite(method=True, module=None)
-def to(input: Tensor, *args, device=None, dtype=None, other=None, non_blocking: bool = False, copy: bool = False,
-       memory_format: memory_format | None = None) -> Tensor:  # fmt: skip
-    """The tensor in another element type: `to(dtype)`, `to(device, dtype)`, `to(other)`.
-
-    Returns the tensor itself if nothing changes and `copy` is false. RuntimeError for a device that is not the CPU.
-    """
-    dtype = _read_target(args, device, dtype, other)
-    flags = [a for a in args if isinstance(a, bool)]
-    copy = copy or (len(flags) > 1 and flags[1])
-    return _converted(input, input._array.dtype if dtype is None else dtype.numpy, copy, memory_format)
-
-
-@composite(method=True, module=None)
-def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the element type of another."""
-    return _converted(input, other._array.dtype)
-
-
-def _cast_method(name: str, kind: np.dtype) -> None:
-    def method(self: Tensor, memory_format: memory_format | None = None) -> Tensor:
-        return _converted(self, kind, order=memory_format)
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"The tensor as {dtype_of(kind).name}; itself if it is that already."
-    setattr(Tensor, name, method)
-
-
-for _name, _kind in (
-    ("float", "float32"),
-    ("double", "float64"),
-    ("half", "float16"),
-    ("bfloat16", "bfloat16"),
-    ("int", "int32"),
-    ("long", "int64"),
-    ("short", "int16"),
-    ("bool", "bool"),
-    ("char", "int8"),
-    ("byte", "uint8"),
-    ("cfloat", "complex64"),
-    ("cdouble", "complex128"),
-):
-    _cast_method(_name, DTYPES[_kind].numpy)
-
-
-@composite(method=True, module=None)
-def cuda(input: Tensor, device=None, non_blocking: bool = False, memory_format=None) -> Tensor:
-    """RuntimeError: there is no CUDA device."""
-    check_device("cuda" if device is None or isinstance(device, int) else device)
-    return input
-
-
-def _only_here(name: str, doc: str, answer) -> None:
-    """A method about devices and processes, whose answer is always the same: all memory is this process's, on the CPU."""
-
-    def method(self: Tensor, device=None, memory_format=None):
-        return self if answer is None else answer
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = doc
-    setattr(Tensor, name, method)
-
-
-_only_here("cpu", "The tensor itself: it is on the CPU.", None)
-_only_here("pin_memory", "The tensor itself: without an accelerator there is nothing to pin memory for.", None)
-_only_here("is_pinned", "False: there is no accelerator to pin memory for.", False)
-_only_here("share_memory_", "The tensor itself; threads share all memory, and processes get copies.", None)
-_only_here("is_shared", "False: memory is not shared with other processes.", False)
 
 
 # --- overwriting -----------------------------------------------------------------------------------------------------
@@ -240,22 +109,6 @@ class copy_into:
         return F.copy(*side_by_side(F, batched | {"input"}, input=input, src=src))
 
 
-def _check_broadcast(target: np.ndarray, shape: tuple[int, ...]) -> None:
-    """RuntimeError where values of a shape cannot be broadcast to the tensor they are written to."""
-    whole, lead = target.shape, target.ndim - len(shape)
-    if lead < 0:
-        raise RuntimeError(
-            f"output with shape {list(whole)} doesn't match the broadcast shape {list(shape)}: the number of sizes of the values "
-            f"({len(shape)}) must be less or equal to the number of dimensions written to ({target.ndim})"
-        )
-    for dim in range(target.ndim - 1, lead - 1, -1):
-        if shape[dim - lead] not in (1, whole[dim]):
-            raise RuntimeError(
-                f"The size of tensor a ({whole[dim]}) must match the size of tensor b ({shape[dim - lead]}) at non-singleton "
-                f"dimension {dim}: values of shape {list(shape)} do not fit into shape {list(whole)}"
-            )
-
-
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Overwrite this tensor with the values of another (or a number), broadcast and cast; gradients pass to `src`.
 
@@ -266,7 +119,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
         return fill_(self, src)
     if self._array.shape != src._array.shape:
-        _check_broadcast(self._array, src._array.shape)
+        check_written(self._array, src._array.shape)
     if modes.road is not GENERAL and not check_inplace(self, src.requires_grad):
         store(self, src._array, "copy_")
         return self

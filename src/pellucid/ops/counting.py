@@ -1,4 +1,4 @@
-"""Counting values: unique elements, bincount, histograms. Nothing here has a derivative."""
+"""Counting values: unique elements, bincount, histograms. Nothing here has a derivative. The arithmetic is in kernels/counting.py."""
 
 from __future__ import annotations
 
@@ -6,35 +6,21 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as F
-from pellucid.core.checks import require_kind
-from pellucid.core.dims import one_dim
+from pellucid.core.checks import refuse_dynamic, require_kind
+from pellucid.core.counting_checks import check_bincount, check_weight, compared_dim
 from pellucid.core.tensor import Tensor
 from pellucid.kernels import counting as kernel
-from pellucid.ops.batches import all_for_each, at_each_place, refuse_dynamic
+from pellucid.kernels.batches import at_each_place
+from pellucid.ops.batches import all_for_each
 
 __all__ = ["bincount", "histc", "histogram", "unique", "unique_consecutive"]
-
-
-def _compared_dim(name: str, array: np.ndarray, dim: int) -> int:
-    """The dimension whose slices are compared, counted from the front.
-
-    Raises: IndexError (there is no such dimension), RuntimeError (the slices are empty).
-    """
-    if not array.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions: {name} needs slices to compare")
-    dim = one_dim(dim, array.ndim)
-    if array.shape.count(0) > 1:
-        raise RuntimeError(f"{name}: Number of zero sized dimensions is more than one, so unique cannot be applied to {list(array.shape)}")
-    if not array.size and array.shape[dim]:
-        raise RuntimeError(f"{name}: There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
-    return dim
 
 
 def _declare(name: str, node: str, found) -> None:
     """Declare the raw form of a search for distinct values, `found(array)` or `found(array, dim)`: (values, inverse, counts)."""
 
     def forward(xp, input: Array, dim: int | None):
-        dims = () if dim is None else (_compared_dim(name, input, dim),)
+        dims = () if dim is None else (compared_dim(name, input, dim),)
         values, inverse, counts = found(input, *dims)
         return xp.ascontiguousarray(values), xp.asarray(inverse, np.int64), xp.asarray(counts, np.int64)
 
@@ -86,7 +72,6 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
     return _asked(F.unique_consecutive(input, dim), return_inverse, return_counts)
 
 
-# --- how often ---------------------------------------------------------------------------------------------------------
 # For each place in the first `lead` dimensions by itself.
 
 
@@ -95,22 +80,8 @@ class bincount_kernel:
     """The raw form of `bincount`."""
 
     def forward(xp, input: Index, weights: Index | None = None, minlength: int = 0, lead: int = 0):
-        if input.ndim != 1 + lead or input.dtype.kind not in "iu" or (input.size and input.min() < 0):
-            raise RuntimeError(
-                f"bincount only supports 1-d non-negative integral inputs: got {input.dtype.name} of shape {list(input.shape[lead:])}"
-            )
-        if weights is not None and weights.shape != input.shape:
-            raise RuntimeError(
-                f"weights should be 1-d and have the same length as input: got {list(weights.shape[lead:])} and {list(input.shape[lead:])}"
-            )
-        largest = input.max(-1, initial=-1)
-        if (largest != largest.max(initial=-1)).any() and largest.max() >= minlength:
-            raise RuntimeError("vmap: bincount would give each example a result of another size. Pass a minlength that holds them all.")
-        kind = np.int64 if weights is None else np.float32 if weights.dtype == np.float32 else np.float64
-        if weights is None:
-            return at_each_place(lead, lambda row: xp.bincount(row, None, minlength).astype(kind), input)
-        counts = at_each_place(lead, lambda row, weight: xp.bincount(row, weight, minlength), input, weights.astype(np.float64))
-        return counts.astype(kind)
+        check_bincount(input, weights, lead)
+        return kernel.bincount(input, weights, minlength, lead)
 
     def batch(F, size_of_batch, batched, input, weights, minlength, lead):
         input, weights = all_for_each(F, batched, size_of_batch, input=input, weights=weights)
@@ -130,19 +101,6 @@ def bincount(input, weights=None, minlength: int = 0):
     return bincount_kernel(input, weights, minlength)
 
 
-def _counts(array: np.ndarray, bins: int, low: float, high: float) -> np.ndarray:
-    """How many elements fall into each of equal intervals."""
-    if low == high and array.size:
-        low, high = float(array.min()), float(array.max())
-    if low == high:
-        low, high = low - 1, high + 1
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"range of [{low}, {high}] is not finite")
-    if low > high:
-        raise RuntimeError(f"max must be larger than min: got {high} and {low}")
-    return np.histogram(array[np.isfinite(array)], bins, (low, high))[0].astype(array.dtype)
-
-
 @operator(module=None, name="histc")
 class histc_kernel:
     """The raw form of `histc`."""
@@ -151,7 +109,7 @@ class histc_kernel:
         require_kind("histogram_cpu", input, "f")
         if bins <= 0:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins}")
-        return at_each_place(lead, lambda row: _counts(row, bins, min, max), input)
+        return at_each_place(lead, lambda row: kernel.counts(row, bins, min, max), input)
 
     def batch(F, input, bins, min, max, lead): return F.histc(input, bins, min, max, lead + 1)
 
@@ -171,25 +129,6 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None):
     return histc_kernel(input, bins, min, max, out=out)
 
 
-def check_span(name: str, low: float, high: float, dim: int = 0, whose: str = "") -> None:
-    """RuntimeError unless a range is finite and in order."""
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"{name}: {whose}range [{low}, {high}] is not finite")
-    if low > high:
-        raise RuntimeError(f"{name}: min should not exceed max, but got min {low} max {high} for dimension {dim}")
-
-
-def _even_edges(array: np.ndarray, bins: int, span) -> np.ndarray:
-    """The edges of a number of bins of one width, from the smallest to the largest element or in a given span."""
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins}")
-    low, high = span if span is not None else (array.min(), array.max()) if array.size else (0.0, 1.0)
-    check_span("torch.histogram()", low, high)
-    if low == high:
-        low, high = low - 0.5 if span is None else low - 1, high + 0.5 if span is None else high + 1
-    return np.linspace(low, high, bins + 1, dtype=array.dtype)
-
-
 @operator(module=None, name="histogram", outputs=("hist", "bin_edges"), widen=False)
 class histogram_kernel:
     """The raw form of `histogram`: with edges, or with a number of bins and a span."""
@@ -197,16 +136,10 @@ class histogram_kernel:
     def forward(xp, input: Array, edges: Index | None = None, weight: Index | None = None, bins: int = 0, span=None,
                 density: bool = False, lead: int = 0):  # fmt: skip
         require_kind("histogram_cpu", input, "f")
-        if weight is not None and weight.shape != input.shape:
-            raise RuntimeError(
-                "torch.histogram(): if weight tensor is provided it should have the same shape as the input: got "
-                f"{list(weight.shape[lead:])} and {list(input.shape[lead:])}"
-            )
+        check_weight(input, weight, lead)
 
         def counted(values, edges, weight):
-            edges = _even_edges(values, bins, span) if edges is None else edges
-            found = kernel.histogram(values, edges, weight)
-            return kernel.density(found, [edges]).astype(values.dtype) if density else found, xp.array(edges)
+            return kernel.histogram_and_edges(values, edges, weight, bins, span, density)
 
         return at_each_place(lead, counted, input, edges, weight)
 

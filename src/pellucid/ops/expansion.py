@@ -1,43 +1,23 @@
-"""Expansion to larger shapes without copying, the sums that undo it, and the rules of broadcasting."""
+"""Expansion to larger shapes without copying, and the sums that undo it. Common shapes are found in `functions/broadcasting.py`."""
 
 from __future__ import annotations
 
 from pellucid.autograd.node import sum_to
 from pellucid.autograd.operator import Array, composite, operator
-from pellucid.core.dims import one_by_one, sizes_of
-from pellucid.core.errors import type_name
-from pellucid.core.size import Size
+from pellucid.core.dims import sizes_of
+from pellucid.core.geometry import expanded
 from pellucid.core.tensor import Tensor
 from pellucid.kernels.strides import broadcast
 from pellucid.ops.views import show_to_formulas
 
-__all__ = ["broadcast_shapes", "broadcast_tensors", "broadcast_to", "expand", "expand_as", "sum_to_size"]
+__all__ = ["broadcast_to", "expand", "expand_as", "sum_to_size"]
 
 
 @operator(view=True, module=None, name="expand")
 class expand_:
     """The raw form of `expand`: sizes as one tuple."""
 
-    def canonical(input, size: tuple):
-        lead = len(size) - input.ndim
-        if lead < 0:
-            raise RuntimeError(f"expand(torch.{type_name(input.dtype)}Tensor{{{list(input.shape)}}}, size={list(size)}): the "
-                               f"number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in "
-                               f"the tensor ({input.ndim})")
-        whole = []
-        for position, wanted in enumerate(size):
-            have = input.shape[position - lead] if position >= lead else None
-            if wanted == -1 and have is not None:
-                wanted = have
-            elif wanted < 0:
-                raise RuntimeError(f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension "
-                                   f"{position}")
-            elif have not in (None, 1, wanted):
-                raise RuntimeError(f"The expanded size of the tensor ({wanted}) must match the existing size ({have}) at "
-                                   f"non-singleton dimension {position}.  Target sizes: {list(size)}.  Tensor sizes: "
-                                   f"{list(input.shape)}")
-            whole.append(wanted)
-        return tuple(whole)
+    canonical = expanded
 
     def forward(xp, input: Array, size: tuple): return broadcast(input, size)
     def vjp_input(F, grad, input_shape): return F.sum_to_size(grad, input_shape)
@@ -111,30 +91,3 @@ def sum_to_size(input: Tensor, *size) -> Tensor:
 
 
 show_to_formulas("sum_to_size", sum_to_size)
-
-
-@composite()
-def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
-    """Views of all tensors in their common broadcast shape. RuntimeError if they have none."""
-    tensors = one_by_one(tensors)
-    shape = broadcast_shapes(*[t._array.shape for t in tensors])
-    return tuple([t if t._array.shape == shape else expand_(t, tuple(shape)) for t in tensors])
-
-
-@composite()
-def broadcast_shapes(*shapes):
-    """The shape to which all shapes (ints or tuples) broadcast; RuntimeError if there is none."""
-    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
-    result = [1] * max([len(s) for s in shapes], default=0)
-    for shape in shapes:
-        for back, s in enumerate(reversed(shape), 1):
-            if s < 0:
-                raise RuntimeError(f"Trying to create tensor with negative dimension ({s}): ({list(shape)})")
-            if s != 1:
-                if result[-back] not in (1, s):
-                    raise RuntimeError(f"Attempting to broadcast a dimension of length {s} at -{back}! Mismatching argument at "
-                                       f"index {shapes.index(shape)} had {shape}; but expected shape should be broadcastable to "
-                                       f"{result}: The size of tensor a ({result[-back]}) must match the size of tensor b ({s}) at "
-                                       f"non-singleton dimension {len(result) - back}")
-                result[-back] = s
-    return Size(result)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
 from pellucid.autograd.samples import binary
-from pellucid.core.checks import no_tensor, require_kind, require_tensors
+from pellucid.core.checks import no_tensor, require_kind
 from pellucid.core.tensor import Tensor
-from pellucid.ops.arithmetic import mul, no_derivative
+from pellucid.kernels.arithmetic import log_of_exponentials
+from pellucid.ops.arithmetic import no_derivative
 from pellucid.ops.families import in_place, no_slope, of_two
-from pellucid.ops.powers import rpow
 
 __all__ = ["clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "copysign", "fmax",
-           "fmin", "heaviside", "ldexp", "logaddexp", "logaddexp2", "maximum", "minimum", "nextafter"]  # fmt: skip
+           "fmin", "heaviside", "logaddexp", "logaddexp2", "maximum", "minimum", "nextafter"]  # fmt: skip
 
 
 def _of_two(name: str, purpose: str, ufunc: np.ufunc, parts):
@@ -202,19 +201,13 @@ def _log_of_sum(name: str, purpose: str, kinds: str, ufunc: np.ufunc, power: str
 
         def forward(xp, input: Array, other: Array):
             require_kind(f"{name}_cpu", input, kinds)
-            return _log_of_exponentials(input, other) if input.dtype.kind == "c" else ufunc(input, other)
+            return log_of_exponentials(input, other) if input.dtype.kind == "c" else ufunc(input, other)
 
         def vjp_input(F, grad, input, other): return grad / (1 + getattr(F, power)(other - input))
         def vjp_other(F, grad, input, other): return grad / (1 + getattr(F, power)(input - other))
         samples = binary()
 
     return function
-
-
-def _log_of_exponentials(input, other):
-    """`logaddexp` of complex numbers."""
-    upper = np.where(input.real >= other.real, input, other)
-    return np.log(np.exp(input - upper) + np.exp(other - upper)) + upper
 
 
 logaddexp = _log_of_sum("logaddexp", "log(exp(input) + exp(other))", "fc", np.logaddexp, "exp")
@@ -256,26 +249,6 @@ class ldexp_integer:
 
     def vjp_input(F, grad, other): return F.ldexp(grad, other)
     def samples(make): yield (make(3, 4), make.integers(4, low=-3, high=4)), {}
-
-
-def _floating_with_integer(input, other) -> bool:
-    require_tensors("ldexp", input=input, other=other)
-    return input.is_floating_point() and other._array.dtype.kind in "iub"
-
-
-def ldexp_(input, other):
-    """In-place form of `ldexp`."""
-    if _floating_with_integer(input, other):
-        return inplace(ldexp_integer.operator, input, (other,))
-    return input.mul_(rpow(other, 2.0))
-
-
-@composite(method=True, inplace=ldexp_)
-def ldexp(input, other, *, out=None):
-    """input * 2^other, element by element, in the common dtype; with integer exponents in that of a floating-point input."""
-    if _floating_with_integer(input, other):
-        return ldexp_integer(input, other, out=out)
-    return mul(input, rpow(other, 2.0), out=out)
 
 
 @operator(promote=Promote.SAME, method=True, inplace=True)

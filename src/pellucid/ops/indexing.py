@@ -1,7 +1,7 @@
-"""Indexing with brackets: `tensor[...]`, in all of NumPy's and PyTorch's forms. Writing is in `index_writing.py`.
+"""The operators of `tensor[...]`: views by integers, slices, None and Ellipsis; copies by tensors of indices.
 
-Integers, slices, None and Ellipsis make a view, by one operator for the whole index. Tensors, lists and masks among them
-make a copy of what that view selects. Named selections (`gather`, `index_select`, ...) are in `selection.py`.
+One operator takes the whole basic index. What stands in the brackets is read in `functions/indexing.py`. Writing is in
+`index_writing.py`, named selections (`gather`, `index_select`, ...) in `scatter.py` and `slices.py`.
 """
 
 from __future__ import annotations
@@ -11,24 +11,15 @@ import math
 import numpy as np
 
 from pellucid.autograd.operator import Array, Arrays, Index, Indices, operator
-from pellucid.core.subscripts import (
-    FULL,
-    MASKED,
-    flat_places,
-    index_error,
-    last_step,
-    read_index,
-    split_masks,
-)
-from pellucid.core.tensor import Tensor, wrap
-from pellucid.kernels.accumulation import add_rows, wrapped
+from pellucid.core.index_arrays import out_of_bounds, taken
+from pellucid.core.subscripts import index_error, last_step
+from pellucid.core.tensor import wrap
+from pellucid.kernels import indexing as kernel
+from pellucid.kernels.indexing import merged
 from pellucid.ops.batch_places import in_front, moved
-from pellucid.ops.batches import differs, for_each
+from pellucid.ops.batches import for_each
 
 __all__ = ["assemble", "basic_backward", "index_at"]
-
-PLAIN = {int, slice, type(None), type(Ellipsis)}
-NUMBERS = (bool, int, float, complex, np.generic)
 
 
 # --- basic indices ---------------------------------------------------------------------------------------------------
@@ -55,11 +46,10 @@ class _Basic:
         yield (make(3, 4), (..., None, slice(0, 4, 2))), {}
 
 
-_select = operator(view=True, module=None, name="basic_select", node="SelectBackward0")(_Basic)
-_slice = operator(view=True, module=None, name="slice", node="SliceBackward0")(_Basic)
-_unsqueeze = operator(view=True, module=None, name="basic_unsqueeze", node="UnsqueezeBackward0")(_Basic)
-_alias = operator(view=True, module=None, name="basic_alias", node="AliasBackward0")(_Basic)
-BY_CLASS = {int: _select, slice: _slice, type(None): _unsqueeze}
+basic_select = operator(view=True, module=None, name="basic_select", node="SelectBackward0")(_Basic)
+basic_slice = operator(view=True, module=None, name="slice", node="SliceBackward0")(_Basic)
+basic_unsqueeze = operator(view=True, module=None, name="basic_unsqueeze", node="UnsqueezeBackward0")(_Basic)
+basic_alias = operator(view=True, module=None, name="basic_alias", node="AliasBackward0")(_Basic)
 
 
 @operator(module=None, node="SliceBackward0_copy", linear=True)
@@ -67,9 +57,7 @@ class basic_backward:
     """Zeros of `input_shape` with the operand in the place that the basic index took."""
 
     def forward(xp, input: Array, input_shape: tuple, key: tuple):
-        whole = xp.zeros(input_shape, input.dtype)
-        whole[key] = input
-        return whole
+        return kernel.assembled([input], input_shape, (key,))
 
     def vjp_input(F, grad, key): return F.slice(grad, key)
     def samples(make): yield (make(4), (3, 4), (1, ...)), {}
@@ -83,10 +71,7 @@ class assemble:
     """
 
     def forward(xp, pieces: Arrays, whole_shape: tuple, keys: tuple):
-        whole = xp.zeros(whole_shape, pieces[0].dtype)
-        for piece, key in zip(pieces, keys, strict=True):
-            whole[key] = piece
-        return whole
+        return kernel.assembled(pieces, whole_shape, keys)
 
     def vjp_pieces(F, grad, needs, keys):
         return tuple([F.slice(grad, key) if need else None for need, key in zip(needs, keys, strict=True)])
@@ -94,39 +79,7 @@ class assemble:
     def samples(make): yield ([make(4), make(4)], (3, 4), ((0, ...), (2, ...))), {}
 
 
-def take_basic(tensor: Tensor, key: tuple) -> Tensor:
-    """The view that a basic index selects, under the node name of its last step."""
-    for k in reversed(key):
-        if k is not Ellipsis and k != FULL:
-            return BY_CLASS[k.__class__](tensor, key)
-    return (_slice if key == (FULL, ...) else _alias)(tensor, key)
-
-
-def is_plain(key: tuple) -> bool:
-    """Whether every part is a basic index that needs no conversion."""
-    dots = 0
-    for k in key:
-        c = k.__class__
-        if c not in PLAIN:
-            return False
-        if c is slice:
-            if not (k.step is None or (k.step.__class__ is int and k.step > 0)):
-                return False
-            if (k.start is not None and k.start.__class__ is not int) or (
-                k.stop is not None and k.stop.__class__ is not int
-            ):
-                return False
-        elif k is Ellipsis:
-            dots += 1
-    return dots < 2
-
-
 # --- advanced indices ------------------------------------------------------------------------------------------------
-
-
-def _merged(shape: tuple, dim: int, span: int) -> tuple:
-    """A shape with `span` dimensions from `dim` on as one."""
-    return (*shape[:dim], math.prod(shape[dim : dim + span]), *shape[dim + span :])
 
 
 @operator(module=None, node="IndexBackward0", linear=True)
@@ -138,11 +91,11 @@ class index_at:
 
     def forward(xp, input: Array, index: Index, dim: int, span: int = 1):
         if span != 1:
-            input = input.reshape(_merged(input.shape, dim, span))
+            input = input.reshape(merged(input.shape, dim, span))
         try:
             return input.take(index, dim)
         except IndexError as error:
-            raise _out_of_bounds(error, input.shape, [index], dim) from None
+            raise out_of_bounds(error, input.shape, [index], dim) from None
 
     def vjp_input(F, grad, index, input_shape, dim, span):
         return F.index_at_backward(grad, index, input_shape, dim, span)
@@ -161,29 +114,12 @@ class index_at:
         yield (make(2, 3, 2), np.array([[1, -1], [0, 1]]), 1), {}
 
 
-def _out_of_bounds(error: IndexError, shape: tuple, indices, dim: int) -> IndexError:
-    """The error about an index that lies outside its dimension."""
-    for position, index in enumerate(indices):
-        size = shape[dim + position]
-        wrong = index[(index < -size) | (index >= size)]
-        if wrong.size:
-            return IndexError(f"index {wrong.flat[0]} is out of bounds for dimension {dim + position} with size {size}")
-    return IndexError(str(error))
-
-
 @operator(module=None, linear=True)
 class index_at_backward:
     """Zeros of `input_shape` to which the operand is added in the places that `index_at` took."""
 
     def forward(xp, input: Array, index: Index, input_shape: tuple, dim: int, span: int = 1):
-        merged = _merged(input_shape, dim, span) if span != 1 else input_shape
-        size = merged[dim]
-        rows = np.moveaxis(input.reshape(*merged[:dim], index.size, *merged[dim + 1 :]), dim, 0) if dim else input
-        flat = wrapped(index, size).reshape(-1)
-        rows = rows.reshape(index.size, -1) if index.size else rows.reshape(0, 0)
-        whole = add_rows(size, flat, rows, input.dtype, merged[:dim] + merged[dim + 1 :])
-        whole = np.moveaxis(whole, 0, dim) if dim else whole
-        return xp.ascontiguousarray(whole).reshape(input_shape)
+        return kernel.added_at(input, index, input_shape, dim, span)
 
     def vjp_input(F, grad, index, dim, span): return F.index_at(grad, index, dim, span)
 
@@ -198,34 +134,6 @@ class index_at_backward:
     def samples(make):
         yield (make(3, 2), np.array([2, 0, 2]), (3, 2), 0), {}
         yield (make(2, 3, 3), np.array([5, -1, 0]), (2, 2, 3, 3), 1, 2), {}
-
-
-def key_of(indices) -> tuple:
-    return tuple([FULL if i is None else i for i in indices])
-
-
-def taken(array: np.ndarray, indices) -> np.ndarray:
-    """NumPy's advanced indexing, with PyTorch's errors."""
-    try:
-        return array[key_of(indices)]
-    except IndexError as error:
-        shapes = [list(i.shape) for i in indices if i is not None]
-        try:
-            np.broadcast_shapes(*shapes)
-        except ValueError:
-            text = ", ".join(map(str, shapes))
-            raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {text}") from None
-        for d, i in enumerate(indices):
-            if i is not None:
-                raise_outside(i, array.shape[d], d)
-        raise IndexError(str(error)) from None
-
-
-def raise_outside(index: np.ndarray, size: int, dim: int, kind: type = IndexError) -> None:
-    """Raise for the first index outside [-size, size), if there is one."""
-    if index.size and not (-size <= index.min() and index.max() < size):
-        wrong = index[(index < -size) | (index >= size)]
-        raise kind(f"index {wrong.flat[0]} is out of bounds for dimension {dim} with size {size}")
 
 
 @operator(module=None, node="IndexBackward0", linear=True)
@@ -248,35 +156,12 @@ class index:
         yield (make(2, 3, 4), [None, np.array([[2], [0]]), np.array([1, -1])]), {}
 
 
-def _rows_of(grad: np.ndarray, indices, shape: tuple):
-    """A gradient of `index` as rows, the flat index of each row, and the order in which the dimensions were laid."""
-    dims = [d for d, i in enumerate(indices) if i is not None]
-    rest = [d for d in range(len(shape)) if d not in dims]
-    arrays = np.broadcast_arrays(*[indices[d] for d in dims])
-    flat = np.zeros(arrays[0].shape, np.int64)
-    for d, i in zip(dims, arrays, strict=True):
-        flat = flat * shape[d] + wrapped(i, shape[d])
-    ndim, together = flat.ndim, dims == list(range(dims[0], dims[-1] + 1))
-    if together and dims[0]:
-        grad = np.moveaxis(grad, tuple(range(dims[0], dims[0] + ndim)), tuple(range(ndim)))
-    return grad, flat.reshape(-1), dims, rest
-
-
 @operator(module=None, linear=True)
 class index_backward:
     """Zeros of `input_shape` to which the operand is added in the places that `index` took."""
 
     def forward(xp, input: Array, indices: Indices, input_shape: tuple):
-        rows, flat, dims, rest = _rows_of(input, indices, input_shape)
-        count, outer = 1, tuple([input_shape[d] for d in rest])
-        for d in dims:
-            count *= input_shape[d]
-        whole = add_rows(
-            count, flat, rows.reshape(flat.size, -1) if flat.size else rows.reshape(0, 0), input.dtype, outer
-        )
-        whole = whole.reshape(tuple([input_shape[d] for d in dims]) + outer)
-        order = [*dims, *rest]
-        return xp.ascontiguousarray(whole.transpose([order.index(d) for d in range(len(order))]))
+        return kernel.added_by(input, indices, input_shape)
 
     def vjp_input(F, grad, indices): return F.index(grad, indices)
 
@@ -326,94 +211,3 @@ class BatchOfPlaces:
         values = values if batched else self.F.unsqueeze(values, 0)
         rank = self.rank + ndim - len([i for i in self.indices if i is not None]) + self.batched
         return self.from_front(in_front(self.F, values, rank))
-
-
-def take_advanced(tensor: Tensor, advanced: list) -> Tensor:
-    """What tensors of indices and masks select, a copy."""
-    given = [(d, i) for d, i in enumerate(advanced) if i is not None and i is not MASKED]
-    if len(given) == 1:
-        dim, item = given[0]
-        if item._array.dtype.kind == "b":
-            return index_at(tensor, flat_places(item), dim, item._array.ndim)
-        return index_at(tensor, item, dim)
-    tensor, advanced = numbers_beside(tensor, advanced)
-    indices = split_masks(advanced)
-    dims = [d for d, i in enumerate(indices) if i is not None]
-    if tensor._array.flags.c_contiguous and dims[-1] - dims[0] == len(dims) - 1 and not any(differs(indices[d]) for d in dims):
-        # side by side: as good as one dimension
-        flat = _flattened([indices[d]._array for d in dims], tensor._array.shape[dims[0] :], dims[0])
-        if flat is not None:
-            return index_at(tensor, wrap(flat), dims[0], len(dims))
-    return index(tensor, indices)
-
-
-def numbers_beside(tensor: Tensor, advanced: list) -> tuple[Tensor, list]:
-    """Indices that are one number for each example of a vmap, moved beside the other indices: they change no layout."""
-    numbers = [d for d, i in enumerate(advanced) if isinstance(i, Tensor) and not i._array.ndim]
-    if not numbers:
-        return tensor, advanced
-    rest = [d for d in range(tensor._array.ndim) if d not in numbers]
-    advanced = [*advanced, *[None] * (tensor._array.ndim - len(advanced))]
-    place = next((p for p, d in enumerate(rest) if advanced[d] is not None), 0)
-    order = rest[:place] + numbers + rest[place:]
-    return tensor.permute(order), [advanced[d] for d in order]
-
-
-def _flattened(indices, shape: tuple, dim: int) -> np.ndarray | None:
-    """Indices of several dimensions as one that counts through all of them; None where they do not fit together."""
-    flat: np.ndarray | int = 0
-    for position, (item, size) in enumerate(zip(indices, shape, strict=False)):
-        raise_outside(item, size, dim + position)
-        try:
-            flat = flat * size + wrapped(item, size)
-        except ValueError:
-            return None
-    return np.asarray(flat)
-
-
-def getitem(self: Tensor, key) -> Tensor:
-    """`tensor[key]`: a view for integers, slices, None and Ellipsis; a copy where tensors, lists or masks choose."""
-    c = key.__class__
-    if c is int:
-        return _select(self, (key, ...))
-    if c is tuple:
-        if is_plain(key):
-            return take_basic(self, key if Ellipsis in key else (*key, ...))
-    elif c in PLAIN and is_plain((key,)):
-        return take_basic(self, (key, ...) if key is not Ellipsis else (key,))
-    basic, advanced = read_index(key, self._array)
-    if not any(i is not None for i in advanced):
-        return take_basic(
-            self,
-            basic or (FULL if self._array.ndim and key is not Ellipsis else ..., ...)[: 2 if self._array.ndim else 1],
-        )
-    return take_advanced(self if basic is None else take_basic(self, basic), advanced)
-
-
-Tensor.__getitem__ = getitem
-
-
-# --- iteration and membership ----------------------------------------------------------------------------------------
-
-
-def __iter__(self: Tensor):
-    """The slices along the first dimension."""
-    if not self._array.ndim:
-        raise TypeError("iteration over a 0-d tensor")
-    return iter(self.unbind(0))
-
-
-def __contains__(self: Tensor, element) -> bool:
-    """Whether any element equals a number or tensor."""
-    if not isinstance(element, (Tensor, *NUMBERS)):
-        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
-    return bool((self == element).any())
-
-
-def __reversed__(self: Tensor) -> Tensor:
-    """The tensor flipped along its first dimension."""
-    return self.flip(0) if self._array.ndim else self
-
-
-for _method in (__iter__, __contains__, __reversed__):
-    setattr(Tensor, _method.__name__, _method)

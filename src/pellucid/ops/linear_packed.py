@@ -1,30 +1,17 @@
 """Factors as LAPACK packs them: L D L^T of symmetric matrices, and Q R with Q as a product of reflectors.
 
-Unpacked decompositions are in linear_spectra.py, L U is in linear_factors.py; `lu` here is its older name.
+Unpacked decompositions are in linear_spectra.py, L U is in linear_factors.py; forms with checks are in `functions/linear_packed.py`.
 """
 
 from __future__ import annotations
 
-import warnings
-from typing import NamedTuple
-
-import numpy as np
-
-from pellucid.autograd.operator import Array, Index, composite, operator
-from pellucid.autograd.operator import tensors as T
-from pellucid.core.checks import check_square, every_value, same_dtype, scalar_name, written_to
-from pellucid.core.tensor import Tensor
+from pellucid.autograd.operator import Array, Index, operator
+from pellucid.core.matrix_checks import check_ormqr, require_lapack_type
 from pellucid.kernels import factors as kernel
 from pellucid.ops.batch_places import in_front
-from pellucid.ops.linear_factors import lu_factor_ex
-from pellucid.ops.linear_solving import LinAlgError, adjoint_of
+from pellucid.ops.linear_solving import adjoint_of
 
-__all__ = ["geqrf", "lu", "ormqr"]
-
-
-def _require_lapack_type(name: str, array: np.ndarray) -> None:
-    if array.dtype.kind not in "fc" or array.dtype.itemsize < 4:
-        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_name(array)}': it takes float32, float64 and complex tensors")
+__all__ = ["geqrf", "ormqr"]
 
 
 def _refused(name: str):
@@ -40,49 +27,10 @@ class _ldl_factor_ex:
     """L D L^T of symmetric, L D L^H of Hermitian matrices, from their lower triangles."""
 
     def forward(xp, A: Array, hermitian: bool):
-        _require_lapack_type("ldl_factor_kernel_cpu", A)
+        require_lapack_type("ldl_factor_kernel_cpu", A)
         return kernel.ldl(A, hermitian)
 
     def vjp(F, grad, needs): _refused("linalg_ldl_factor_ex")
-
-
-class LDLFactor(NamedTuple):
-    """What `linalg.ldl_factor` returns."""
-
-    LD: Tensor
-    pivots: Tensor
-
-
-def _check_info(info: Tensor, function: str) -> None:
-    if (found := every_value(info)).any():
-        raise LinAlgError(f"{function}: The factorization has a zero at position {found[found != 0][0]} of the diagonal of D: the matrix "
-                          "is singular")  # fmt: skip
-
-
-@composite(module="linalg")
-def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
-    """`linalg.ldl_factor`, and for each matrix zero or the first zero on the diagonal of D, counted from one."""
-    check_square("torch.linalg.ldl_factor_ex", "A", A._array)
-    made = T.linalg_ldl_factor_ex(A, hermitian)
-    if check_errors:
-        _check_info(made.info, "torch.linalg.ldl_factor_ex")
-    return made if out is None else type(made)(*(written_to(m, o) for m, o in zip(made, out, strict=True)))
-
-
-@composite(module="linalg")
-def ldl_factor(A, *, hermitian=False, out=None):
-    """A = L D L^T (L D L^H if `hermitian`): L unit lower triangular with rows exchanged, D of blocks of one or two rows.
-
-    A: [*S, n, n], float or complex; only its lower triangle is read. Returns (LD [*S, n, n], pivots [*S, n]): L below D in one
-    array, and which rows were exchanged, negative in a block of two, as LAPACK's sytrf and hetrf give them. It has no derivative.
-
-    Raises:
-        RuntimeError: other shapes and dtypes. LinAlgError: a zero on the diagonal of D.
-    """
-    check_square("torch.linalg.ldl_factor_ex", "A", A._array)
-    LD, pivots, info = T.linalg_ldl_factor_ex(A, hermitian)
-    _check_info(info, "torch.linalg.ldl_factor")
-    return LDLFactor(LD, pivots) if out is None else LDLFactor(written_to(LD, out[0]), written_to(pivots, out[1]))
 
 
 @operator(module=None, name="linalg_ldl_solve", node="LinalgLdlSolveBackward0", widen=False)
@@ -96,31 +44,6 @@ class _ldl_solve:
         rank = max(LD.ndim - ("LD" in batched), B.ndim - ("B" in batched))
         LD, B = (in_front(F, t, rank) if name in batched else t for name, t in (("LD", LD), ("B", B)))
         return F.linalg_ldl_solve(LD, in_front(F, pivots, rank - 1) if "pivots" in batched else pivots, B, hermitian)
-
-
-@composite(module="linalg")
-def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
-    """X with A X = B, from what `linalg.ldl_factor` gave for A.
-
-    LD: [*S, n, n]; pivots: [*S, n], integers; B: [*R, n, k], with *R and *S broadcastable. Returns X [*, n, k]. It has no derivative.
-
-    Raises:
-        RuntimeError: shapes or dtypes that do not fit.
-    """
-    name, packed, right = "torch.linalg.ldl_solve", LD._array, B._array
-    check_square(name, "A", packed)
-    if right.ndim < 2:
-        raise IndexError(f"Dimension out of range: {name} takes matrices B [*, n, k], got shape {list(right.shape)}")
-    if right.shape[-2] != packed.shape[-1]:
-        raise RuntimeError(f"Incompatible matrix sizes for {name}: each A matrix is {packed.shape[-1]} by {packed.shape[-1]} but "
-                           f"each b matrix is {right.shape[-2]} by {right.shape[-1]}")
-    if pivots._array.shape != packed.shape[:-1]:
-        raise RuntimeError(f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-                           f"{list(pivots.shape)} instead: LD has shape {list(packed.shape)}")
-    if pivots._array.dtype.kind not in "iu":
-        raise RuntimeError(f"{name}: Expected pivots to be integers. Got {scalar_name(pivots._array)}")
-    same_dtype(right, packed, "Expected b and A to have the same dtype, but found b of type {a} and A of type {b} instead")
-    return written_to(T.linalg_ldl_solve(LD, pivots, B, hermitian), out)
 
 
 # --- reflectors ------------------------------------------------------------------------------------------------------
@@ -138,29 +61,10 @@ class geqrf:
     def forward(xp, input: Array):
         if input.ndim < 2:
             raise RuntimeError(f"torch.geqrf: input must have at least 2 dimensions. Got shape {list(input.shape)}")
-        _require_lapack_type("geqrf_cpu", input)
+        require_lapack_type("geqrf_cpu", input)
         return kernel.qr(input)
 
     def vjp(F, grad, needs): _refused("geqrf")
-
-
-def _check_ormqr(a: np.ndarray, tau: np.ndarray, other: np.ndarray, left: bool) -> None:
-    side = -2 if left else -1
-    for name, array in (("input", a), ("other", other)):
-        if array.ndim < 2:
-            raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions. Got shape {list(array.shape)}")
-    shapes = f": input {list(a.shape)}, tau {list(tau.shape)}, other {list(other.shape)}"
-    if tau.shape[-1] != min(other.shape[side], a.shape[-1]):
-        raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1]){shapes}")
-    if other.shape[side] != a.shape[-2]:
-        raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]{shapes}")
-    if tau.ndim != a.ndim - 1 or tau.shape[:-1] != a.shape[:-2]:
-        raise RuntimeError(f"torch.ormqr: Expected tau to have one dimension less than input and the same batches{shapes}")
-    if other.ndim != a.ndim or other.shape[:-2] != a.shape[:-2]:
-        raise RuntimeError(f"torch.ormqr: Expected other to have the same number of dimensions as input and the same batches{shapes}")
-    for name, array in (("tau", tau), ("other", other)):
-        same_dtype(a, array, f"torch.ormqr: Expected input and {name} to have the same dtype, but got {{a}} and {{b}}")
-    _require_lapack_type("ormqr_cpu", a)
 
 
 @operator(method=True, holomorphic=False, widen=False, batching="leading")
@@ -174,7 +78,7 @@ class ormqr:
     """
 
     def forward(xp, input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False):
-        _check_ormqr(input, tau, other, left)
+        check_ormqr(input, tau, other, left)
         return kernel.reflected(input, tau, other, left, transpose)
 
     def vjp(F, grad, needs, input, tau, other, left, transpose):
@@ -217,17 +121,3 @@ def _reflector_gradients(F, grad, input, tau, other, transpose: bool):
 def _eye(F, like):
     """Ones on the diagonal of a matrix of that shape."""
     return F.tril(F.triu(F.zeros_as(like) + 1, 0), 0)
-
-
-# --- an older name ---------------------------------------------------------------------------------------------------
-
-
-@composite(method=True)
-def lu(A, pivot=True, get_infos=False, out=None):
-    """`linalg.lu_factor`, with `get_infos` also `info` of `linalg.lu_factor_ex`. Deprecated."""
-    warnings.warn(
-        "torch.lu is deprecated: use torch.linalg.lu_factor, or torch.linalg.lu_factor_ex for get_infos=True", UserWarning, stacklevel=2
-    )
-    _require_lapack_type("lu_cpu", A._array)
-    made = lu_factor_ex(A, pivot=pivot)[: 3 if get_infos else 2]
-    return made if out is None else tuple([written_to(m, o) for m, o in zip(made, out, strict=True)])

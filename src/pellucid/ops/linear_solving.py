@@ -1,8 +1,8 @@
-"""Linear equations: inverse, determinant, solve, Cholesky and triangular factors.
+"""Linear equations: inverse, determinant, solve and Cholesky factors.
 
 Formulas are those of Giles, An extended collection of matrix derivative results, 2008, unless another source is given.
-Decompositions into singular values or eigenvalues are in linear_spectra.py, norms and functions of matrices in
-linear_functions.py.
+Triangular equations and what follows from Cholesky factors are in `functions/linear_solving.py`, decompositions into singular
+values or eigenvalues in linear_spectra.py.
 """
 
 from __future__ import annotations
@@ -11,16 +11,13 @@ import numpy as np
 
 from pellucid.autograd.operator import PUBLIC, Array, Index, composite, operator
 from pellucid.autograd.operator import tensors as T
-from pellucid.core.checks import check_square, check_two_dims, scalar_name, written_to
-from pellucid.core.tensor import Tensor, wrap
+from pellucid.core.checks import check_square, written_to
+from pellucid.core.matrix_checks import check_solve, is_vector
 from pellucid.kernels import factors as kernel
 from pellucid.ops.batches import side_by_side
 from pellucid.ops.families import by_tensor
 
-__all__ = [
-    "LinAlgError", "adjoint_of", "cholesky", "det", "inv", "logdet", "slogdet", "solve", "solve_triangular",
-    "written_to",
-]  # fmt: skip
+__all__ = ["LinAlgError", "adjoint_of", "cholesky", "det", "inv", "slogdet", "solve"]
 
 
 class LinAlgError(RuntimeError):
@@ -92,13 +89,6 @@ class failures:
         return xp.where(singular, A.shape[-1], 0).astype(xp.int32)
 
 
-@composite(module="linalg")
-def inv_ex(A, *, check_errors=False, out=None):
-    """The inverse of square matrices, and for each zero or where it failed."""
-    check_square("linalg.inv_ex", "A", A._array)
-    return T.linalg_inv(A), failures(A)
-
-
 @operator(module=None, name="linalg_solve", node="LinalgSolveExBackward0")
 class _solve:
     """X with A X = B, for matrices B. Derivatives, with H = A^-T grad: H for B, -H X^T for A."""
@@ -132,26 +122,6 @@ class _solve:
         yield (make(2, 2) + 4 * np.eye(2), make(2, 2, 3)), {}
 
 
-def _is_vector(A: np.ndarray, B: np.ndarray) -> bool:
-    """Whether B holds vectors: it is one, or a batch of as many as there are matrices."""
-    return B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
-
-
-def _check_solve(function: str, A: np.ndarray, B: np.ndarray, left: bool, vector: bool) -> None:
-    check_square(function, "A", A)
-    if A.dtype != B.dtype:
-        raise RuntimeError(f"{function}: Expected A and B to have the same dtype, but found A of type {scalar_name(A)} and B of type "
-                           f"{scalar_name(B)} instead")  # fmt: skip
-    if not B.ndim:
-        raise RuntimeError(f"{function}: The input tensor B must have at least 2 dimensions.")
-    rows, columns = (B.shape[-1], 1) if vector else B.shape[-2:]
-    if A.shape[-1] != (rows if left else columns):
-        raise RuntimeError(f"{function}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
-                           f"({A.shape[-2]}x{A.shape[-1]} and {rows}x{columns})")  # fmt: skip
-    if vector and not left:
-        raise RuntimeError(f"{function}: Vector broadcasting of the left hand side is not supported for left=False")
-
-
 @composite(module="linalg")
 def solve(A, B, *, left=True, out=None):
     """X with A X = B (or X A = B for left=False).
@@ -160,42 +130,13 @@ def solve(A, B, *, left=True, out=None):
     Raises: RuntimeError for shapes and dtypes that do not fit, LinAlgError for a singular matrix.
     """
     check_square("linalg.solve", "A", A._array)
-    vector = _is_vector(A._array, B._array)
-    _check_solve("linalg.solve", A._array, B._array, left, vector)
+    vector = is_vector(A._array, B._array)
+    check_solve("linalg.solve", A._array, B._array, left, vector)
     if vector:
         return written_to(T.linalg_solve(A, B.unsqueeze(-1)).squeeze(-1), out)
     if not left:
         return written_to(T.linalg_solve(A.mT, B.mT).mT, out)
     return written_to(T.linalg_solve(A, B), out)
-
-
-@composite(module="linalg")
-def solve_ex(A, B, *, left=True, check_errors=False, out=None):
-    """`linalg.solve`, and for each matrix zero or where it failed."""
-    return solve(A, B, left=left), failures(A)
-
-
-def _triangle(A: Tensor, upper: bool, unitriangular: bool) -> Tensor:
-    """The triangle that counts, with ones on the diagonal if they are understood."""
-    kept = A.triu(1 if unitriangular else 0) if upper else A.tril(-1 if unitriangular else 0)
-    if not unitriangular:
-        return kept
-    return kept + wrap(np.eye(A._array.shape[-1], dtype=A._array.dtype))
-
-
-@composite(module="linalg")
-def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
-    """X with A X = B (or X A = B), A being triangular; its other triangle is not read.
-
-    A: [*S, n, n]; B: [*S, n, k], of one dtype. Returns the shape of B.
-    Raises: RuntimeError for shapes and dtypes that do not fit.
-    """
-    check_two_dims("linalg.solve_triangular", "A", A._array)
-    check_two_dims("linalg.solve_triangular", "B", B._array)
-    _check_solve("linalg.solve_triangular", A._array, B._array, left, False)
-    whole = _triangle(A, upper, unitriangular)
-    made = T.linalg_solve(whole, B) if left else T.linalg_solve(whole.mT, B.mT).mT
-    return written_to(made, out)
 
 
 # --- determinants ---------------------------------------------------------------------------------------------------
@@ -292,16 +233,6 @@ def slogdet(A, *, out=None):
 by_tensor(slogdet)
 
 
-@composite(method=True)
-def logdet(input):
-    """The logarithm of the determinant of square matrices: NaN for a negative one. input: [*S, n, n]. Returns [*S]."""
-    check_square("logdet", "A", input._array)
-    sign, value = T.linalg_slogdet(input)
-    if input.is_complex():
-        return value + sign.log()
-    return T.where(sign < 0, float("nan"), value)
-
-
 # --- Cholesky -------------------------------------------------------------------------------------------------------
 
 
@@ -343,50 +274,3 @@ def cholesky(A, *, upper=False, out=None):
     check_square("linalg.cholesky", "A", A._array)
     made = T.linalg_cholesky(A, upper)
     return written_to(made.mH if upper else made, out)
-
-
-@composite(method=True, name="cholesky")
-def torch_cholesky(input, upper=False, *, out=None):
-    """`linalg.cholesky`."""
-    check_square("cholesky", "A", input._array)
-    return cholesky(input, upper=upper, out=out)
-
-
-@composite(module="linalg")
-def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
-    """`linalg.cholesky`, and for each matrix zero."""
-    made = cholesky(A, upper=upper)
-    return made, wrap(np.zeros(A._array.shape[:-2], np.int32))
-
-
-def _factor(L: Tensor, upper: bool) -> Tensor:
-    """The lower factor: one triangle is read, but as in PyTorch the gradient is that of a whole matrix."""
-    lower = L.mH if upper else L
-    return lower + (lower.tril() - lower).detach()
-
-
-@composite(method=True)
-def cholesky_solve(input, L, upper=False, *, out=None):
-    """X with A X = input, given the Cholesky factor of A. input: [*S, n, k], L: [*S, n, n]. Returns [*S, n, k]."""
-    for name, t in (("b", input), ("u", L)):
-        if t._array.ndim < 2:
-            raise RuntimeError(f"{name} should have at least 2 dimensions, but has {t._array.ndim} dimensions instead")
-    _check_solve("cholesky_solve", L._array, input._array, True, False)
-    lower = _factor(L, upper)
-    return written_to(T.linalg_solve(lower.mH, T.linalg_solve(lower, input)), out)
-
-
-@composite(method=True)
-def cholesky_inverse(L, upper=False, *, out=None):
-    """The inverse of A, given its Cholesky factor [*S, n, n]."""
-    check_square("cholesky_inverse", "A", L._array)
-    lower = _factor(L, upper)
-    inverse_lower = T.linalg_inv(lower)
-    return written_to(inverse_lower.mH @ inverse_lower, out)
-
-
-@composite(method=True)
-def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
-    """X with A X = input (or A^T X), A being triangular; and A. Deprecated: use linalg.solve_triangular."""
-    whole = _triangle(A, upper, unitriangular)
-    return T.linalg_solve(whole.mT if transpose else whole, input), A.clone()

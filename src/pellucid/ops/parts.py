@@ -1,21 +1,20 @@
-"""Views of a part: one slice, a range, a diagonal, sliding windows, any strides; and the same places written out of place.
+"""Views of a part: one slice, a range, a diagonal, sliding windows, any strides.
 
-Brackets are in `indexing.py`, several parts at once in `splitting.py`.
+Brackets are in `indexing.py`, several parts at once in `splitting.py`; parts copied, or written out of place, in
+`functions/parts.py`.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
-from pellucid.core.dims import one_dim, sizes_of
+from pellucid.core import geometry
+from pellucid.core.dims import sizes_of
+from pellucid.core.geometry import strided, two_dims
 from pellucid.core.subscripts import FULL, to_end
-from pellucid.core.tensor import Tensor, dim_error, storage_of
+from pellucid.core.tensor import Tensor
 from pellucid.kernels import strides as kernel
-from pellucid.ops.batch_places import copied_beside
-from pellucid.ops.views import own_geometry
 
 __all__ = ["as_strided", "diagonal", "narrow", "select", "unfold"]
 
@@ -31,15 +30,7 @@ class select:
     Raises: IndexError for an index outside the dimension, or on a 0-d tensor.
     """
 
-    def canonical(input, dim: int, index: int):
-        if not input.ndim:
-            raise IndexError("select() cannot be applied to a 0-dim tensor.")
-        dim, index = one_dim(dim, input.ndim), int(index)
-        size = input.shape[dim]
-        if not -size <= index < size:
-            raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
-        return dim, index % size
-
+    canonical = geometry.one_index
     def forward(xp, input: Array, dim: int, index: int): return input[(*(FULL,) * dim, index, ...)]
 
     def vjp_input(F, grad, input_shape, dim, index):
@@ -55,19 +46,7 @@ class select:
 class narrow_:
     """The raw form of `narrow`."""
 
-    def canonical(input, dim: int, start: int, length: int):
-        if not input.ndim:
-            raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-        if length < 0:
-            raise RuntimeError(f"narrow(): length must be non-negative, got {length}.")
-        dim = one_dim(dim, input.ndim)
-        size = input.shape[dim]
-        if not -size <= start <= size:
-            raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
-        start = start + size if start < 0 else start
-        if start + length > size:
-            raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
-        return dim, start, length
+    canonical = geometry.one_range
 
     def forward(xp, input: Array, dim: int, start: int, length: int):
         return input[(*(FULL,) * dim, slice(start, start + length))]
@@ -94,23 +73,7 @@ def narrow(input: Tensor, dim: int, start, length: int) -> Tensor:
     return narrow_(input, dim, start, length)
 
 
-@composite(method=True)
-def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """`narrow`, copied."""
-    if dim >= input._array.ndim:
-        raise RuntimeError(f"narrow_copy(): {dim_error(dim, input._array.ndim)}")
-    return narrow(input, dim, start, length).clone()
-
-
 # --- diagonals -------------------------------------------------------------------------------------------------------
-
-
-def canonical_diagonal(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
-    """The two dimensions of a diagonal; RuntimeError if they are the same."""
-    first, second = one_dim(dim1, ndim), one_dim(dim2, ndim)
-    if first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return first, second
 
 
 @operator(view=True, method=True)
@@ -121,7 +84,7 @@ class diagonal:
     """
 
     def canonical(input, offset: int = 0, dim1: int = 0, dim2: int = 1):
-        return offset, *canonical_diagonal(input.ndim, dim1, dim2)
+        return offset, *two_dims(input.ndim, dim1, dim2)
 
     def forward(xp, input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1):
         return kernel.diagonal(input, offset, dim1, dim2)
@@ -139,9 +102,7 @@ class diagonal_backward:
     """Zeros of `input_shape` with the operand on a diagonal."""
 
     def forward(xp, input: Array, input_shape: tuple, offset: int, dim1: int, dim2: int):
-        whole = xp.zeros(input_shape, input.dtype)
-        kernel.diagonal(whole, offset, dim1, dim2)[...] = input
-        return whole
+        return kernel.on_diagonal(input, input_shape, offset, dim1, dim2)
 
     def vjp_input(F, grad, offset, dim1, dim2): return F.diagonal(grad, offset, dim1, dim2)
     def samples(make): yield (make(3), (3, 4), 0, 0, 1), {}
@@ -158,16 +119,7 @@ class unfold:
     Raises: RuntimeError for windows larger than the dimension or a step that is not positive.
     """
 
-    def canonical(input, dimension: int, size: int, step: int):
-        dimension = one_dim(dimension, input.ndim)
-        have = input.shape[dimension] if input.ndim else 1
-        if size < 0:
-            raise RuntimeError(f"size is {size} but must be >= 0")
-        if size > have:
-            raise RuntimeError(f"maximum size for tensor at dimension {dimension} is {have} but size is {size}")
-        if step <= 0:
-            raise RuntimeError(f"step is {step} but must be > 0")
-        return dimension, size, step
+    canonical = geometry.window
 
     def forward(xp, input: Array, dimension: int, size: int, step: int):
         return kernel.windows(input, dimension, size, step)
@@ -194,27 +146,12 @@ class unfold_backward:
 # --- any strides -----------------------------------------------------------------------------------------------------
 
 
-def _strided(array: np.ndarray, size: tuple, stride: tuple, start: int) -> np.ndarray:
-    """A view of an array's storage; `start` counts elements from the array's own first one."""
-    storage = storage_of(array)
-    flat = storage.reshape(-1) if storage.flags.c_contiguous else storage.ravel(order="K")
-    if flat.dtype != array.dtype:
-        flat = flat.view(array.dtype)
-    first = (array.ctypes.data - flat.ctypes.data) // array.itemsize + start
-    reach = first + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) if math.prod(size) else first
-    if first < 0 or (math.prod(size) and reach >= flat.size):
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {first}, and itemsize "
-                           f"{array.itemsize} requiring a storage size of {(reach + 1) * array.itemsize} are out of bounds for "
-                           f"storage of size {flat.nbytes}")
-    return np.lib.stride_tricks.as_strided(flat[first:], size, [s * array.itemsize for s in stride])
-
-
 @operator(view=True, module=None, name="as_strided", node="AsStridedBackward0")
 class as_strided_:
     """The raw form of `as_strided`: `start` is relative to the input's first element, `layout` are the input's strides."""
 
     def forward(xp, input: Array, size: tuple, stride: tuple, start: int, layout: tuple):
-        return _strided(input, size, stride, start)
+        return strided(input, size, stride, start)
 
     def vjp_input(F, grad, input_shape, size, stride, start, layout):
         return F.restride(grad, (size, stride, start), (input_shape, layout, 0))
@@ -261,48 +198,3 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     start = 0 if storage_offset is None else storage_offset - input.storage_offset()
     return as_strided_(input, size, stride, start, kernel.strides_of(input._array))
-
-
-own_geometry(as_strided_=as_strided)
-
-
-# --- the same places, out of place -----------------------------------------------------------------------------------
-
-
-@composite(method=True)
-def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """The tensor with `src` in the place of one slice."""
-    return _written(input, src, lambda t: select(t, dim, index))
-
-
-@composite(method=True)
-def slice_scatter(
-    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Tensor:
-    """The tensor with `src` in the place of a range of slices."""
-    dim = one_dim(dim, input._array.ndim)
-    return _written(input, src, lambda t: t[(*(FULL,) * dim, slice(start, end, step))])
-
-
-@composite(method=True)
-def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The tensor with `src` on a diagonal."""
-    return _written(input, src, lambda t: diagonal(t, offset, dim1, dim2))
-
-
-@composite(method=True)
-def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
-    """The tensor with `src` in the place of a view of its storage."""
-    if not input._array.flags.c_contiguous:
-        input = input.contiguous()
-    return _written(input, src, lambda t: as_strided(t, size, stride, storage_offset))
-
-
-def _written(input: Tensor, src: Tensor, take) -> Tensor:
-    whole = copied_beside(input, src) if src._wraps else input.clone()
-    part = take(whole)
-    if part._array.shape != src._array.shape:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self: src.shape = {list(src._array.shape)}, slice "
-                           f"shape = {list(part._array.shape)}")
-    part.copy_(src)
-    return whole

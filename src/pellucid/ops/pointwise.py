@@ -13,10 +13,12 @@ import numpy as np
 from pellucid.autograd.operator import Array, Index, operator
 from pellucid.autograd.samples import unary
 from pellucid.core.checks import require_kind
+from pellucid.kernels.arithmetic import directions, rounded, signs
 from pellucid.ops.families import SMOOTH, no_slope, smooth
 
 __all__ = ["abs", "absolute", "ceil", "deg2rad", "exp", "exp2", "expm1", "fix", "floor", "frac", "log", "log1p",
-           "log2", "log10", "nan_to_num", "rad2deg", "reciprocal", "round", "rsqrt", "sgn", "sign", "sqrt", "trunc"]  # fmt: skip
+           "log2", "log10", "nan_to_num", "rad2deg", "reciprocal", "round", "rsqrt", "sgn", "sign", "sqrt",
+           "trunc"]  # fmt: skip
 
 LN2, LN10 = math.log(2), math.log(10)
 STEP = {"elementwise": True, "exact": True, "method": True, "inplace": True}
@@ -133,14 +135,6 @@ class abs:
     samples = unary()
 
 
-def signs(xp, input: np.ndarray) -> np.ndarray:
-    """-1, 0 or 1 for each element, 0 for NaN."""
-    if input.dtype.kind == "b":
-        return input.copy()
-    found = xp.sign(input)
-    return found if input.dtype.kind in "iu" else xp.where(found == found, found, 0).astype(input.dtype)
-
-
 def _across(F, grad, input, unit, kind):
     """What a change `grad` of a complex number does to its direction `unit`: its part across, over the modulus."""
     if kind.kind != "c":
@@ -158,10 +152,7 @@ class sgn:
     """
 
     def forward(xp, input: Array):
-        if input.dtype.kind != "c":
-            return signs(xp, input)
-        modulus = xp.absolute(input)
-        return xp.where(modulus == 0, 0, input / modulus).astype(input.dtype)
+        return directions(input) if input.dtype.kind == "c" else signs(input)
 
     def vjp_input(F, grad, input, result, input_dtype): return _across(F, grad, input, result, input_dtype)
     def jvp_input(F, tangent, input, result, input_dtype): return _across(F, tangent, input, result, input_dtype)
@@ -179,7 +170,7 @@ class sign:
     def forward(xp, input: Array):
         if input.dtype.kind == "c":
             raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
-        return signs(xp, input)
+        return signs(input)
 
     vjp_input = no_slope
     samples = unary()
@@ -234,10 +225,7 @@ class round:
 
     def forward(xp, input: Array, *, decimals: int = 0):
         require_kind("round_cpu", input, "f" if decimals else "fi")
-        if decimals == 0:
-            return xp.rint(input) if input.dtype.kind == "f" else input.copy()
-        ten = input.dtype.type(10.0 ** math.fabs(decimals))
-        return xp.rint(input * ten) / ten if decimals > 0 else xp.rint(input / ten) * ten
+        return rounded(input, decimals)
 
     vjp_input = no_slope
     samples = unary()

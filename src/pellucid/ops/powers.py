@@ -1,4 +1,4 @@
-"""Powers: `pow` in its three forms (number or tensor exponent, number base), square, float_power."""
+"""Powers: `pow` in its three forms (number or tensor exponent, number base), square. `float_power` is in `functions/powers.py`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import numpy as np
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary
 from pellucid.core.checks import require_kind
-from pellucid.core.dtype import complex128, float64
 from pellucid.core.tensor import Tensor
 from pellucid.core.values import number_in
 from pellucid.kernels.powers import integer_power, real_power
 from pellucid.ops.families import in_place
 
-__all__ = ["float_power", "pow", "pow_", "square"]
+__all__ = ["pow", "pow_", "square"]
 
 
 @operator(promote=Promote.SAME, numbers=True, node="PowBackward0", module=None)
@@ -127,30 +126,3 @@ def rpow(input, other):
 def square(input, *, out=None):
     """The square of each element."""
     return pow_scalar(input, 2, out=out)
-
-
-def _wide(value):
-    """A tensor in float64 or complex128; a number as it is."""
-    if not isinstance(value, Tensor):
-        return value
-    return value.to(complex128 if value.is_complex() else float64)
-
-
-def float_power_(input, exponent):
-    """In-place form of `float_power`: the tensor must have the result's dtype, float64 or complex128."""
-    other_complex = exponent.is_complex() if isinstance(exponent, Tensor) else isinstance(exponent, complex)
-    wanted = complex128 if input.is_complex() or other_complex else float64
-    if input.dtype is not wanted:
-        raise RuntimeError(f"the base given to float_power_ has dtype {input.dtype} but the operation's result requires dtype {wanted}")
-    return pow_(input, _wide(exponent))
-
-
-@composite(method=True, inplace=float_power_)
-def float_power(input, exponent, *, out=None):
-    """`input` to the power of `exponent`, computed and returned in float64 (complex128 for complex operands)."""
-    base, exponent = _wide(input), _wide(exponent)
-    if isinstance(base, Tensor) and not isinstance(exponent, (Tensor, complex)):
-        return pow_scalar(base, exponent, out=out)
-    if isinstance(exponent, complex) and not base.is_complex():
-        base = base.to(complex128)
-    return pow(base, exponent, out=out)

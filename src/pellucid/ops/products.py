@@ -1,7 +1,7 @@
 """Products of matrices and vectors that are one call of BLAS: mm, bmm, mv, dot, matmul, linear.
 
 Transposed operands are passed to BLAS as they lie in memory, never copied. The add... forms are in products_added.py,
-products composed of these (outer, tensordot, kron, chains) in contractions.py, einsum in einsum.py.
+products composed of these (outer, tensordot, kron, chains, einsum) in `functions/`.
 """
 
 from __future__ import annotations
@@ -9,32 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import Array, composite, operator
-from pellucid.core.checks import c_name, check_rank, same_dtype, scalar_name, times
+from pellucid.core.checks import same_dtype
+from pellucid.core.product_checks import (
+    check_batches,
+    check_dot,
+    check_linear,
+    check_matmul,
+    check_mm,
+    check_mv,
+)
 from pellucid.core.tensor import Tensor
 from pellucid.kernels import products
 
 __all__ = ["bmm", "dot", "linear", "matmul", "mm", "mv"]
-
-
-def _product_dtypes(a, b) -> None:
-    if a.dtype != b.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(a)} != {c_name(b)}. Convert one of them "
-                           "with .to(dtype).")
-    no_bools(a)
-
-
-def no_bools(array, name: str = "addmm_impl_cpu_") -> None:
-    if array.dtype == np.bool_:
-        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool': convert to an integer or float dtype")
-
-
-def inner_sizes(a, b) -> None:
-    """Check that two matrices can be multiplied; leading dimensions of `a` are rows."""
-    if a.shape[-1] != b.shape[0]:
-        rows = a.size // a.shape[-1] if a.shape[-1] else int(np.prod(a.shape[:-1]))
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {times(b.shape)}): the columns of "
-                           f"the first ({a.shape[-1]}) must be as many as the rows of the second ({b.shape[0]}); operands are "
-                           f"{list(a.shape)} and {list(b.shape)}")
 
 
 @operator(module=None, linear="each")
@@ -80,12 +67,7 @@ class mm:
     """
 
     def forward(xp, input: Array, mat2: Array):
-        if input.ndim != 2:
-            raise RuntimeError(f"self must be a matrix: input has shape {list(input.shape)}, expected [m, k]")
-        if mat2.ndim != 2:
-            raise RuntimeError(f"mat2 must be a matrix: mat2 has shape {list(mat2.shape)}, expected [k, n]")
-        inner_sizes(input, mat2)
-        _product_dtypes(input, mat2)
+        check_mm(input, mat2)
         return products.matmul(input, mat2)
 
     def vjp_input(F, grad, mat2): return F.mm(grad, F.transpose(mat2, 0, 1))
@@ -96,16 +78,6 @@ class mm:
         yield (make(2, 3), make(3, 4)), {}
         yield (make(3, 2).T, make(4, 3).T), {}
         yield (make(2, 0), make(0, 3)), {}
-
-
-def check_batches(a, b) -> None:
-    check_rank(a, 3, "batch1 must be a 3D tensor")
-    check_rank(b, 3, "batch2 must be a 3D tensor")
-    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
-                           f"[{b.shape[0]}, {b.shape[1]}].")
-    same_dtype(a, b, "expected scalar type {a} but found {b}")
-    no_bools(a, "bmm")
 
 
 @operator(method=True, exact=True, linear="each")
@@ -127,16 +99,6 @@ class bmm:
     def samples(make):
         yield (make(2, 3, 4), make(2, 4, 2)), {}
         yield (make(0, 3, 4), make(0, 4, 2)), {}
-
-
-def check_mv(mat, vec) -> None:
-    if mat.ndim != 2 or vec.ndim != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {mat.ndim}, {vec.ndim}: input has shape {list(mat.shape)}, "
-                           f"vec {list(vec.shape)}")
-    if mat.shape[1] != vec.shape[0]:
-        raise RuntimeError(f"size mismatch, got input ({mat.shape[0]}), mat ({times(mat.shape)}), vec ({vec.shape[0]}): the matrix "
-                           f"has {mat.shape[1]} columns, the vector {vec.shape[0]} elements")
-    no_bools(mat, "addmv_impl_cpu")
 
 
 @operator(method=True, exact=True, linear="each")
@@ -176,15 +138,7 @@ class dot:
     """
 
     def forward(xp, input: Array, tensor: Array):
-        if input.ndim != 1 or tensor.ndim != 1:
-            raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors")
-        same_dtype(input, tensor, "dot : expected both vectors to have same dtype, but found {a} and {b}")
-        no_bools(input, "dot")
-        if input.size != tensor.size:
-            raise RuntimeError(f"inconsistent tensor size, expected tensor [{input.size}] and src [{tensor.size}] to have the same "
-                               f"number of elements, but got {input.size} and {tensor.size} elements respectively")
-        if input.dtype == np.bool_:
-            raise NotImplementedError("\"dot\" not implemented for 'Bool': convert to an integer or float dtype")
+        check_dot(input, tensor)
         return xp.dot(input, tensor)
 
     def vjp_input(F, grad, tensor): return grad * tensor
@@ -200,42 +154,12 @@ class dot:
         yield (make(0), make(0)), {}
 
 
-def _check_matmul(a, b) -> None:
-    if not a.ndim or not b.ndim:
-        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
-    if b.ndim == 1 and a.shape[-1] != b.shape[0]:
-        rows = int(np.prod(a.shape[:-1]))
-        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{a.shape[-1]}), vec ({b.shape[0]}): operands of "
-                           f"matmul are {list(a.shape)} and {list(b.shape)}")  # fmt: skip
-    if b.ndim == 2:
-        inner_sizes(a, b)
-    elif b.ndim > 2:
-        _check_batched(a, b)
-    if a.ndim > 2 and b.ndim > 2:
-        same_dtype(a, b, "expected scalar type {a} but found {b}")
-    _product_dtypes(a, b)
-
-
-def _check_batched(a, b) -> None:
-    """Batches that broadcast, and matrices that fit."""
-    lead_a, lead_b = a.shape[:-2], b.shape[:-2]
-    for back in range(1, min(len(lead_a), len(lead_b)) + 1):
-        x, y = lead_a[-back], lead_b[-back]
-        if x != y and 1 not in (x, y):
-            raise RuntimeError(f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension "
-                               f"{max(len(lead_a), len(lead_b)) - back}: operands of matmul are {list(a.shape)} and {list(b.shape)}")
-    if a.shape[-1] != b.shape[-2]:
-        batch = int(np.prod(np.broadcast_shapes(lead_a, lead_b)))
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {a.shape[-1]}] but got: "
-                           f"[{batch}, {b.shape[-2]}]. Operands of matmul are {list(a.shape)} and {list(b.shape)}")
-
-
 @operator(module=None, name="matmul", node="UnsafeViewBackward0", exact=True, linear="each")
 class _matmul:
     """Product of matrices or vectors of any rank, batches broadcast. See the public `matmul`."""
 
     def forward(xp, input: Array, other: Array):
-        _check_matmul(input, other)
+        check_matmul(input, other)
         if input.ndim > 2 and other.ndim == 2 and input.flags.c_contiguous:
             return products.matmul(_rows(input), other).reshape(*input.shape[:-1], other.shape[1])  # one large product, not many
         return products.matmul(input, other)
@@ -332,7 +256,7 @@ class linear:
     """
 
     def forward(xp, input: Array, weight: Array, bias: Array | None = None):
-        _check_linear(input, weight, bias)
+        check_linear(input, weight, bias)
         weight = weight.T
         if input.ndim <= 2 or weight.ndim == 1:
             return products.matmul(input, weight) if bias is None else products.matmul_add(input, weight, bias)
@@ -378,26 +302,3 @@ class linear:
         yield (make(2, 2, 3), make(4, 3), make(4)), {}
         yield (make(3), make(4, 3), make(4)), {}
         yield (make(2, 3), make(3)), {}
-
-
-def _check_linear(input, weight, bias) -> None:
-    if weight.ndim not in (1, 2):
-        raise RuntimeError(f"linear(): weight must be a matrix [out, in], got shape {list(weight.shape)}")
-    if not input.ndim:
-        raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and " + f"{weight.ndim}D")
-    if input.shape[-1] != weight.shape[-1]:
-        rows, columns = int(np.prod(input.shape[:-1])), times(weight.shape[::-1])
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{input.shape[-1]} and {columns}): linear() got "
-                           f"input {list(input.shape)} and weight {list(weight.shape)}; the last dimension of the input must be "
-                           f"{weight.shape[-1]}")
-    if bias is not None:
-        if bias.dtype != input.dtype or weight.dtype != input.dtype:
-            other = weight if weight.dtype != input.dtype else input
-            first = bias if other is input else input
-            raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(first)} and {scalar_name(other)}: "
-                               f"linear() got input {scalar_name(input)}, weight {scalar_name(weight)}, bias {scalar_name(bias)}")
-        if bias.ndim and bias.shape != (weight.shape[0],) and bias.shape != (1,):
-            raise RuntimeError(f"The expanded size of the tensor ({weight.shape[0]}) must match the existing size "
-                               f"({bias.shape[-1]}) at non-singleton dimension 1: linear() got weight {list(weight.shape)} and "
-                               f"bias {list(bias.shape)}")
-    _product_dtypes(input, weight)

@@ -5,12 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid.autograd.operator import Array, operator
-from pellucid.core.checks import check_integral_scale, check_rank, same_dtype, scalar_name, times
+from pellucid.core.product_checks import (
+    check_addbmm,
+    check_added,
+    check_addmm,
+    check_addmv,
+    check_addr,
+    check_batches,
+    no_bools,
+)
 from pellucid.core.values import number_in
 from pellucid.kernels import products
 from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import for_each
-from pellucid.ops.products import check_batches, check_mv, inner_sizes, no_bools, product_of_each, sum_to_shape
+from pellucid.ops.products import product_of_each, sum_to_shape
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]
 
@@ -29,20 +37,6 @@ def _added(xp, input, product, beta, alpha):
     if beta == 0:
         return product
     return xp.add(product, input if beta == 1 else input * number_in(beta, input.dtype))
-
-
-def _check_added(input, shape: tuple, product_dtype, names: str) -> None:
-    if input.dtype != product_dtype.dtype:
-        raise RuntimeError(f"{names} must have the same dtype, but got {scalar_name(input)} and {scalar_name(product_dtype)}")
-    if input.ndim > len(shape):
-        raise RuntimeError(f"expand: the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
-                           f"dimensions in the tensor ({input.ndim}): input has shape {list(input.shape)}, the product "
-                           f"{list(shape)}")
-    for back in range(1, input.ndim + 1):
-        if input.shape[-back] not in (1, shape[-back]):
-            raise RuntimeError(f"The expanded size of the tensor ({shape[-back]}) must match the existing size "
-                               f"({input.shape[-back]}) at non-singleton dimension {len(shape) - back}.  Target sizes: "
-                               f"{list(shape)}.  Tensor sizes: {list(input.shape)}")
 
 
 def _scaled(value, factor):
@@ -90,12 +84,7 @@ class addmm:
     """
 
     def forward(xp, input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
-        check_rank(mat1, 2, "mat1 must be a matrix")
-        check_rank(mat2, 2, "mat2 must be a matrix")
-        inner_sizes(mat1, mat2)
-        same_dtype(mat1, mat2, "mat1 and mat2 must have the same dtype, but got {a} and {b}")
-        _check_added(input, (mat1.shape[0], mat2.shape[1]), mat2, "self and mat2")
-        no_bools(mat1)
+        check_addmm(input, mat1, mat2)
         return _product_added(xp, input, mat1, mat2, beta, alpha)
 
     vjp_input = _of_addend
@@ -121,11 +110,7 @@ class addmv:
     """
 
     def forward(xp, input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
-        check_mv(mat, vec)
-        if input.shape not in ((), (1,), (mat.shape[0],)):
-            raise RuntimeError(f"size mismatch, got input ({times(input.shape)}), mat ({times(mat.shape)}), vec ({vec.shape[0]})")
-        same_dtype(mat, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
-        same_dtype(input, vec, "addmv input tensors must have the same dtype, but got {a} and {b}")
+        check_addmv(input, mat, vec)
         return _product_added(xp, input, mat, vec, beta, alpha)
 
     vjp_input = _of_addend
@@ -149,11 +134,7 @@ class addr:
     """
 
     def forward(xp, input: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1):
-        for name, vector in (("vec1", vec1), ("vec2", vec2)):
-            if vector.ndim != 1:
-                raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")
-        check_integral_scale(input, beta=beta, alpha=alpha)
-        _check_added(input, (vec1.size, vec2.size), vec1, "self and vec1")
+        check_addr(input, vec1, vec2, beta, alpha)
         if input.dtype == np.bool_:
             made = xp.outer(vec1, vec2)
             return made if not beta else made | input
@@ -180,13 +161,7 @@ class addbmm:
     """
 
     def forward(xp, input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
-        check_rank(batch1, 3, "batch1 must be a 3D tensor")
-        check_rank(batch2, 3, "batch2 must be a 3D tensor")
-        if batch1.shape[0] != batch2.shape[0]:
-            raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}")
-        if batch1.shape[2] != batch2.shape[1]:
-            raise RuntimeError(f"Incompatible matrix sizes for bmm ({times(batch1.shape[1:])} and {times(batch2.shape[1:])})")
-        _check_added(input, (batch1.shape[1], batch2.shape[2]), batch2, "self and batch2")
+        check_addbmm(input, batch1, batch2)
         wide = batch1.transpose(1, 0, 2).reshape(batch1.shape[1], -1 if batch1.size else batch1.shape[0] * batch1.shape[2])
         no_bools(batch1)
         tall = batch2.reshape(-1, batch2.shape[2]) if batch2.size else xp.zeros((wide.shape[1], batch2.shape[2]), batch2.dtype)
@@ -215,7 +190,7 @@ class baddbmm:
     def forward(xp, input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
         check_batches(batch1, batch2)
         shape = (batch1.shape[0], batch1.shape[1], batch2.shape[2])
-        _check_added(input, shape, batch2, "self and batch2")
+        check_added(input, shape, batch2, "self and batch2")
         no_bools(batch1)
         return _product_added(xp, input, batch1, batch2, beta, alpha)
 

@@ -1,6 +1,7 @@
 """Activations made of straight pieces: relu and its relatives, shrinking, clipping; with their functional forms.
 
-Their gradients pass or do not pass, element by element, so their second derivatives are zero.
+Their gradients pass or do not pass, element by element, so their second derivatives are zero. Learnt and random slopes (prelu,
+rrelu) are in `functions/activations.py`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,12 @@ from pellucid.autograd.call import inplace as write_in_place
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
 from pellucid.autograd.samples import unary
 from pellucid.core.checks import require_kind, scalar_name
-from pellucid.core.tensor import Tensor
 from pellucid.core.values import number_in
 from pellucid.kernels import activations
 from pellucid.kernels import rectifiers as kernel
 from pellucid.ops.families import no_slope
 
-__all__ = ["hardshrink", "prelu", "relu", "rrelu", "threshold"]
+__all__ = ["hardshrink", "relu", "threshold"]
 
 
 def run(function, input, attributes: tuple, inplace: bool):
@@ -166,62 +166,12 @@ class prelu_kernel:
     def samples(make): yield (make(2, 3, 4), make(3, 1)), {}
 
 
-@composite(method=True, module=("torch", "nn.functional"))
-def prelu(input, weight):
-    """x for positive x, a learnt weight times x for the others.
-
-    input: [N, C, *] or any shape; weight: [C], or one element. Returns the input's shape.
-    Raises: RuntimeError (dtypes differ, or the weight is neither one element nor one for each channel).
-    """
-    x, w = input._array, weight._array
-    if x.dtype != w.dtype:
-        raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}")
-    if w.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}")
-    if w.size != 1:
-        if not x.ndim:
-            raise RuntimeError("Not allow zero-dim input tensor.")
-        channels = x.shape[1] if x.ndim > 1 else 1
-        if channels != w.size:
-            raise RuntimeError(
-                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.size} and channel size = {channels}."
-            )
-    channel = min(x.ndim - 1, 1)
-    return prelu_kernel(input, weight.reshape([w.size if d == channel else 1 for d in range(x.ndim)]))
-
-
 @operator(module=None, exact=True, node="RreluWithNoiseBackward0", elementwise=True)
 class rrelu_kernel:
     """x for positive x, noise * x for the others."""
 
     def forward(xp, input: Array, noise: Index): return xp.where(input > 0, input, input * noise)
     def vjp_input(F, grad, input, noise): return F.slope_below(grad, input, noise)
-
-
-@composite(name="rrelu", module="nn.functional")
-def functional_rrelu(input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False):
-    """x for positive x; the others times a slope drawn from [lower, upper) for each when training, else times its mean.
-
-    input: [*S], floating-point.
-    """
-    if lower > upper:
-        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: got {lower} and {upper}")
-    if not training:
-        return run(leaky_kernel, input, ((lower + upper) / 2,), inplace)
-    noise = Tensor.uniform_(Tensor.new_empty(input, input.shape), lower, upper)
-    return run(rrelu_kernel, input, (noise,), inplace)
-
-
-@composite()
-def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator=None):
-    """See `pellucid.nn.functional.rrelu`."""
-    return functional_rrelu(input, lower, upper, training)
-
-
-@composite(name="rrelu_")
-def rrelu_(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator=None):
-    """In-place form of `rrelu`."""
-    return functional_rrelu(input, lower, upper, training, True)
 
 
 @operator(module=None, exact=True, node="ThresholdBackward0", elementwise=True)
@@ -332,5 +282,5 @@ class softshrink:
     samples = unary()
 
 
-for _function in (functional_relu, leaky_relu, hardtanh, functional_threshold, functional_rrelu):
+for _function in (functional_relu, leaky_relu, hardtanh, functional_threshold):
     in_place_form(_function)

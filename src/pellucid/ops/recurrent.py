@@ -1,12 +1,10 @@
 """Recurrent layers, all steps of one layer in one direction as one operator.
 
 The arithmetic on arrays is in `kernels/recurrent.py`, the same composed of other operators in `recurrent_steps.py`. Nothing
-here is public: `nn.RNN`, `nn.LSTM` and `nn.GRU` call `layer`.
+here is public: `functions/recurrent.py` chooses between the two for `nn.RNN`, `nn.LSTM` and `nn.GRU`.
 """
 
 from __future__ import annotations
-
-import numpy as np
 
 from pellucid.autograd import differentiate
 from pellucid.autograd.grad_mode import enable_grad
@@ -14,12 +12,8 @@ from pellucid.autograd.operator import Array, arrays, operator
 from pellucid.autograd.operator import tensors as T
 from pellucid.core.checks import require_kind
 from pellucid.core.modes import modes
-from pellucid.core.tensor import Tensor
 from pellucid.kernels import recurrent as kernel
-from pellucid.kernels.choice import FLOATS
-from pellucid.ops.recurrent_steps import State, Weights, composed_layer
-
-__all__ = ["layer"]
+from pellucid.ops.recurrent_steps import Weights, composed_layer
 
 
 @operator(
@@ -79,30 +73,3 @@ def composed_again(operands: tuple, batch_sizes: tuple, reverse: bool, mode: str
         data, h, cell, *weights = marks
         state = (h,) if cell is None else (h, cell)
         return marks, *composed_layer(mode, data, list(batch_sizes), state, Weights(*weights), reverse)
-
-
-def layer(
-    mode: str, data: Tensor, batch_sizes: list[int], state: State, weights: Weights, backward: bool = False
-) -> tuple[Tensor, State]:
-    """Walk over packed sequences, from their ends with `backward`: the h of every row, and the last states.
-
-    As `composed_layer`, by one operator where that will do.
-    """
-    if modes.autocast is not None and mode == "LSTM" and weights.weight_hr is None:
-        return modes.autocast.low(layer, mode, data, batch_sizes, state, weights.cast(modes.autocast), backward)
-    if not _is_plain(data, state, weights):
-        return composed_layer(mode, data, batch_sizes, state, weights, backward)
-    h, cell = state if len(state) == 2 else (*state, None)
-    w = weights
-    made = T.recurrent_layer(data, h, cell, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, tuple(batch_sizes), backward, mode)
-    return made.output, (made.last_h,) if cell is None else (made.last_h, made.last_cell)
-
-
-def _is_plain(data: Tensor, state: State, weights: Weights) -> bool:
-    """Whether one operator will do: one type that kernels know, no projection, and nobody who looks at single products."""
-    if modes.transforms or modes.autocast is not None or weights.weight_hr is not None:
-        return False
-    dtype = data._array.dtype
-    tensors = (*state, weights.weight_ih, weights.weight_hh, weights.bias_ih, weights.bias_hh)
-    same = dtype in FLOATS and all(t is None or t._array.dtype == dtype for t in tensors)
-    return same and bool(data._array.shape[0]) and np.size(state[0]._array) > 0

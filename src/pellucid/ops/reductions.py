@@ -1,6 +1,7 @@
-"""Reductions by addition and multiplication: sum, mean, prod, their NaN-skipping forms, logsumexp, counts, truth.
+"""Reductions by addition and multiplication: sum, mean, prod, logsumexp, counts, truth.
 
-Variance, medians and quantiles live in `statistics.py`, maxima in `extrema.py`, norms in `norms.py`.
+Variance, medians and quantiles live in `statistics.py`, maxima in `extrema.py`, norms in `norms.py`,
+sums that skip NaN in `functions/reductions.py`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,17 @@ import numpy as np
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import reduction
 from pellucid.core.checks import scalar_name
-from pellucid.core.dims import all_dims, keyword_names, one_dim, reduced_shape
+from pellucid.core.dims import all_dims, keyword_names, one_dim
+from pellucid.kernels.reductions import (
+    added,
+    log_sum,
+    product,
+    product_of_others,
+    rows_with_diagonal,
+    spread,
+)
 
-__all__ = ["all", "any", "count_nonzero", "logsumexp", "mean", "nanmean", "nansum", "prod", "sum"]
-
-BLOCK = 256  # rows that are summed straight; longer columns are summed in blocks, which keeps rounding errors small
+__all__ = ["all", "any", "count_nonzero", "logsumexp", "mean", "prod", "sum"]
 
 
 def whole(input, dim, keepdim=False):
@@ -29,21 +36,6 @@ def of_each(F, reduced, input):
     return reduced(input, tuple(range(1, input.ndim)), False) if input.ndim > 1 else F.clone(input)
 
 
-def added(xp, input: np.ndarray, dim, keepdim: bool = False):
-    """The sum over dimensions; integers and bools are added up as int64.
-
-    NumPy adds pairwise only along the last dimension in memory; elsewhere long sums are cut into blocks.
-    """
-    if input.dtype.kind in "iub":
-        return xp.add.reduce(input, axis=dim, keepdims=keepdim, dtype=np.int64)
-    if input.size > 1 << 14 and dim == (0,) and input.ndim > 1 and input.shape[0] >= 4 * BLOCK:
-        rows = input.shape[0] // BLOCK * BLOCK
-        blocks = xp.add.reduce(input[:rows].reshape(-1, BLOCK, *input.shape[1:]), axis=1)
-        total = xp.add.reduce(blocks, axis=0, keepdims=keepdim)
-        return total + xp.add.reduce(input[rows:], axis=0, keepdims=keepdim) if rows < input.shape[0] else total
-    return xp.add.reduce(input, axis=dim, keepdims=keepdim)
-
-
 @operator(module=None, linear=True)
 class expand_reduced:
     """What a reduction's result (or its gradient) is at each element of the operand: the value, repeated over `dim`.
@@ -52,9 +44,7 @@ class expand_reduced:
     """
 
     def forward(xp, input: Array, input_shape: tuple, dim: tuple, keepdim: bool = False):
-        spread = xp.empty(input_shape, input.dtype)
-        spread[...] = input if keepdim or input.ndim == 0 else input.reshape(reduced_shape(input_shape, dim))
-        return spread
+        return spread(input, input_shape, dim, keepdim)
 
     def vjp_input(F, grad, dim, keepdim): return F.sum_dim(grad, dim, keepdim)
 
@@ -88,9 +78,7 @@ class expand_all:
     """One number, repeated."""
 
     def forward(xp, input: Array, input_shape: tuple):
-        spread = xp.empty(input_shape, input.dtype)
-        spread[...] = input
-        return spread
+        return spread(input, input_shape)
 
     def vjp_input(F, grad): return F.sum_all(grad)
 
@@ -105,7 +93,7 @@ class sum_dim:
     """The sum over dimensions."""
 
     canonical = whole
-    def forward(xp, input: Array, dim: tuple, keepdim: bool = False): return added(xp, input, dim, keepdim)
+    def forward(xp, input: Array, dim: tuple, keepdim: bool = False): return added(input, dim, keepdim)
     def vjp_input(F, grad, input_shape, dim, keepdim): return F.expand_reduced(grad, input_shape, dim, keepdim)
     samples = reduction()
 
@@ -132,17 +120,6 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keep
     if dtype is None and out is not None:
         dtype = out.dtype
     return typed(sum_dim(typed(input, dtype), dim, keepdim, out=out), dtype)
-
-
-@composite(method=True)
-def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The sum over elements that are not NaN; see `sum`.
-
-    Raises: RuntimeError (complex input).
-    """
-    if input.is_complex():
-        raise RuntimeError("nansum on CPU does not support complex inputs")
-    return sum(nan_as_zero(input), dim, keepdim, dtype=dtype, out=out)
 
 
 @operator(module=None, elementwise=True)
@@ -191,7 +168,7 @@ class mean_dim:
     def forward(xp, input: Array, dim: tuple, keepdim: bool = False):
         _refuse_whole_numbers("mean", input)
         count = math.prod([input.shape[d] for d in dim])
-        return xp.true_divide(added(xp, input, dim, keepdim), input.dtype.type(count))
+        return xp.true_divide(added(input, dim, keepdim), input.dtype.type(count))
 
     def vjp_input(F, grad, input_shape, dim, keepdim):
         return F.expand_reduced(grad / max(math.prod([input_shape[d] for d in dim]), 1), input_shape, dim, keepdim)
@@ -213,26 +190,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
     return mean_dim(typed(input, dtype), dim, keepdim, out=out)
 
 
-@composite(method=True)
-def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The mean of the elements that are not NaN; see `mean`.
-
-    Raises: RuntimeError (integers or bools).
-    """
-    if not input.is_floating_point():
-        raise RuntimeError(f"nanmean(): expected input to have floating point dtype but got {input.dtype}")
-    total = sum(nan_as_zero(typed(input, dtype)), dim, keepdim)
-    count = sum(input.isnan().logical_not(), dim, keepdim)
-    return total.div(count, out=out)
-
-
 # --- prod ------------------------------------------------------------------------------------------------------------
-
-
-def _product(xp, input: np.ndarray, dim, keepdim: bool = False):
-    """The product over dimensions (None: all), integers as int64."""
-    kind = np.int64 if input.dtype.kind in "iub" else None
-    return xp.multiply.reduce(input, axis=dim, keepdims=keepdim, dtype=kind)
 
 
 def _slope_along(F, input, dim: int):
@@ -244,7 +202,7 @@ def _slope_along(F, input, dim: int):
 class prod_all:
     """The product of all elements."""
 
-    def forward(xp, input: Array): return _product(xp, input, None)
+    def forward(xp, input: Array): return product(input, None)
 
     def vjp_input(F, grad, input, input_shape):
         return grad * F.reshape(F.prod_others(F.reshape(input, (-1,))), input_shape)
@@ -267,7 +225,7 @@ class prod_dim:
     def canonical(input, dim, keepdim): return one_dim(dim, input.ndim), bool(keepdim)
 
     def forward(xp, input: Array, dim: int, keepdim: bool = False):
-        return _product(xp, input, dim if input.ndim else (), keepdim)
+        return product(input, dim if input.ndim else (), keepdim)
 
     def vjp_input(F, grad, input, input_shape, dim, keepdim):
         return F.expand_reduced(grad, input_shape, (dim,), keepdim) * _slope_along(F, input, dim) if input_shape else grad
@@ -286,11 +244,7 @@ class prod_others:
     """For each element the product of all others along the last dimension: the derivative of a product, zeros or not."""
 
     def forward(xp, input: Array):
-        before, after = xp.ones(input.shape, input.dtype), xp.ones(input.shape, input.dtype)
-        xp.multiply.accumulate(input[..., :-1], axis=-1, out=before[..., 1:])
-        if input.shape[-1] > 1:
-            xp.multiply.accumulate(input[..., :0:-1], axis=-1, out=after[..., -2::-1])
-        return before * after
+        return product_of_others(input)
 
     def vjp_input(F, grad, input):
         # row k of the matrix is the operand with its element k left out
@@ -309,11 +263,7 @@ class fill_diagonal_of:
     """The operand's last dimension n as n rows of a square matrix, with `value` on the diagonal."""
 
     def forward(xp, input: Array, value: float):
-        size = input.shape[-1]
-        rows = xp.empty((*input.shape, size), input.dtype)
-        rows[...] = input[..., None, :]
-        rows[..., xp.arange(size), xp.arange(size)] = value
-        return rows
+        return rows_with_diagonal(input, value)
 
     def vjp_input(F, grad): return F.sum_off_diagonal(grad)
     def jvp_input(F, tangent): return F.fill_diagonal_of(tangent, 0.0)
@@ -356,12 +306,7 @@ class logsumexp:
     canonical = whole
 
     def forward(xp, input: Array, dim: tuple, keepdim: bool = False):
-        if not input.size:
-            return xp.log(added(xp, xp.exp(input), dim, keepdim))
-        top = xp.maximum.reduce(input.real, axis=dim, keepdims=True)
-        top = xp.where(xp.isinf(top), 0, top)
-        total = xp.log(added(xp, xp.exp(input - top), dim, True)) + top
-        return total if keepdim else total.reshape([s for d, s in enumerate(input.shape) if d not in dim])
+        return log_sum(input, dim, keepdim)
 
     def vjp_input(F, grad, input, input_shape, result, dim, keepdim):
         weights = F.exp(input - F.expand_reduced(result, input_shape, dim, keepdim))

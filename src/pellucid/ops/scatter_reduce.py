@@ -1,4 +1,4 @@
-"""Scattering with a reduction: `scatter_reduce` and `index_reduce`."""
+"""Scattering with a reduction: `scatter_reduce`, and `index_reduce` as an operator; the function is in `functions/scattering.py`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy as np
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.core.dims import one_dim
 from pellucid.core.dtype import dtype_of
+from pellucid.core.place_checks import check_index, check_shapes
 from pellucid.core.tensor import Tensor
-from pellucid.kernels.places import UFUNCS, reduce_at
+from pellucid.kernels.places import UFUNCS, corner, counts_at, reduce_at
 from pellucid.ops.families import in_place
-from pellucid.ops.scatter import check_index, check_shapes, corner, in_rows, places_of
-from pellucid.ops.slices import check_slices
+from pellucid.ops.scatter import in_rows, places_of
 
-__all__ = ["index_reduce", "scatter_reduce"]
+__all__ = ["scatter_reduce"]
 
 
 class _ScatterReduce:
@@ -144,11 +144,7 @@ class scatter_counts:
     """How many values meet in each element of a scatter into a tensor like `input`, at least 1."""
 
     def forward(xp, input: Array, dim: int, index: Index, include_self: bool):
-        count = xp.full(input.shape, int(include_self), input.dtype)
-        if index.size:
-            whole = count if count.ndim else count.reshape(1)
-            np.add.at(whole, places_of(index, dim), 1)
-        return xp.maximum(count.real, 1)
+        return counts_at(input, dim, index, include_self)
 
     def batch(F, size_of_batch, batched, input, dim, index, include_self):
         operands, number = {"input": input, "index": index}, input.ndim == ("input" in batched)
@@ -171,31 +167,3 @@ Tensor.scatter_reduce_ = in_place(
     "scatter_reduce_",
     lambda self, dim, index, src, reduce, *, include_self=True: (scatter_reduce_, dim, index, src, reduce, include_self),
 )
-
-
-def _as_scatter(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str):
-    """The index of `index_reduce` in the shape of its source, checked."""
-    if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    array, values = index._array, source._array
-    dim = check_slices("index_reduce", input._array, dim, array, values)
-    shape = [1] * values.ndim
-    if shape:
-        shape[dim] = array.size
-    return dim, index.view(shape).expand(values.shape)
-
-
-@composite(method=True)
-def index_reduce(
-    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
-) -> Tensor:
-    """`input` with the slices of `source` that fall on one index reduced: "prod", "mean", "amax" or "amin"."""
-    dim, places = _as_scatter(input, dim, index, source, reduce)
-    return index_reduce_raw(input, dim, places, source, reduce, include_self)
-
-
-def _in_place(self, dim, index, source, reduce, *, include_self=True) -> tuple:
-    return index_reduce_raw, *_as_scatter(self, dim, index, source, reduce), source, reduce, include_self
-
-
-Tensor.index_reduce_ = in_place("index_reduce_", _in_place)

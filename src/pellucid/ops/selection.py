@@ -12,14 +12,12 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.core.checks import require_kind
-from pellucid.core.dims import all_dims, keyword_names, one_dim, reduced_shape, require_elements
-from pellucid.core.tensor import Tensor
-from pellucid.kernels.sorting import taken
+from pellucid.core.dims import all_dims, one_dim, require_elements
+from pellucid.kernels import places, ties
 from pellucid.ops.batches import all_for_each, for_each
-from pellucid.ops.extrema import maximum, minimum
 from pellucid.ops.reductions import of_each
 
-__all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
+__all__ = ["aminmax"]
 
 SPECIFY = (
     "{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
@@ -33,11 +31,7 @@ class take_along:
     """The elements at `indices` along one dimension; without `keepdim` the dimension disappears."""
 
     def forward(xp, input: Array, indices: Index, dim: int, keepdim: bool):
-        if not input.ndim:
-            return xp.broadcast_to(input, indices.shape).copy()
-        if keepdim:
-            return taken(input, indices, dim)
-        return taken(input, xp.expand_dims(indices, dim), dim).squeeze(dim)
+        return places.taken_along(input, indices, dim, keepdim)
 
     def vjp_input(F, grad, indices, input_shape, dim, keepdim):
         return F.place_along(grad, indices, input_shape, dim, keepdim)
@@ -59,16 +53,7 @@ class place_along:
     """Zeros of `input_shape`, to which the operand is added at `indices` along one dimension."""
 
     def forward(xp, input: Array, indices: Index, input_shape: tuple, dim: int, keepdim: bool):
-        whole = xp.zeros(input_shape, input.dtype)
-        if not input_shape:
-            return xp.asarray(input.sum(), input.dtype)
-        if not keepdim:
-            xp.put_along_axis(whole, xp.expand_dims(indices, dim), xp.expand_dims(input, dim), dim)
-            return whole
-        places = list(xp.indices(indices.shape, sparse=True))
-        places[dim] = indices
-        xp.add.at(whole, tuple(places), input)
-        return whole
+        return places.placed_along(input, indices, input_shape, dim, keepdim)
 
     def vjp_input(F, grad, indices, dim, keepdim): return F.take_along(grad, indices, dim, keepdim)
 
@@ -109,24 +94,12 @@ class Listed:
 # --- shared gradients ------------------------------------------------------------------------------------------------
 
 
-def _ties(xp, point, value, dim, keepdim, nans):
-    """Where elements equal the result of a reduction (with `nans`, NaN equals NaN), and how many do."""
-    if not keepdim:
-        value = value.reshape(reduced_shape(point.shape, dim))
-    same = point == value
-    if nans and point.dtype.kind == "f":
-        same |= xp.isnan(point) & xp.isnan(value)
-    return same, xp.add.reduce(same, axis=dim, keepdims=True)
-
-
 @operator(module=None, linear=True, batching="shift")
 class spread_ties:
     """The gradient of a maximum: repeated over `dim`, divided among the elements that equal it."""
 
     def forward(xp, input: Array, point: Index, value: Index, dim: tuple, keepdim: bool, nans: bool = True):
-        same, count = _ties(xp, point, value, dim, keepdim, nans)
-        spread = input if keepdim else input.reshape(reduced_shape(point.shape, dim))
-        return (xp.where(same, spread, 0) / count).astype(input.dtype)
+        return ties.shared(input, point, value, dim, keepdim, nans)
 
     def vjp_input(F, grad, point, value, dim, keepdim, nans):
         return F.gather_ties(grad, point, value, dim, keepdim, nans)
@@ -137,8 +110,7 @@ class gather_ties:
     """The mean over the elements that equal a maximum: what `spread_ties` is transposed to."""
 
     def forward(xp, input: Array, point: Index, value: Index, dim: tuple, keepdim: bool, nans: bool = True):
-        same, count = _ties(xp, point, value, dim, keepdim, nans)
-        return xp.add.reduce(xp.where(same, input, 0) / count, axis=dim, keepdims=keepdim).astype(input.dtype)
+        return ties.means(input, point, value, dim, keepdim, nans)
 
     def vjp_input(F, grad, point, value, dim, keepdim, nans):
         return F.spread_ties(grad, point, value, dim, keepdim, nans)
@@ -253,64 +225,9 @@ def _declare(word: str, which: str, ufunc: np.ufunc, node: str) -> SimpleNamespa
     return SimpleNamespace(over_dims=over_dims, of_all=of_all, along=along, place=place)
 
 
-_max = _declare("max", "largest", np.maximum, "Max")
-_min = _declare("min", "smallest", np.minimum, "Min")
+largest = _declare("max", "largest", np.maximum, "Max")
+smallest = _declare("min", "smallest", np.minimum, "Min")
 
-
-def _public(word: str, which: str, operators: SimpleNamespace, pairwise):
-    """The three public functions about the largest or the smallest elements."""
-
-    def over_dims(input, dim=(), keepdim=False, *, out=None, axis=None, keepdims=None):
-        dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
-        return operators.over_dims(input, dim, keepdim, out=out)
-
-    def three_ways(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
-        dim, keepdim = keyword_names(dim if other is None else other, keepdim, axis, keepdims)
-        if isinstance(dim, Tensor):
-            return pairwise(input, dim, out=out)
-        if dim is not None:
-            return operators.along(input, dim, keepdim, out=out)
-        if keepdim:
-            raise TypeError(f"{word}() received an invalid combination of arguments: keepdim needs dim")
-        return operators.of_all(input, out=out)
-
-    def place(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
-        dim, keepdim = keyword_names(dim, keepdim, axis, keepdims)
-        return operators.place(input, dim, keepdim, out=out)
-
-    over_dims.__doc__ = f"""The {which} element over `dim` (by default over all); equal ones share the gradient.
-
-    input: [*S], real. dim: a dimension or a tuple.
-
-    Raises:
-        IndexError: a dimension without elements.
-        RuntimeError: a dimension named twice, or complex input.
-    """
-    three_ways.__doc__ = f"""The {which} element; or the pair (values, indices) along `dim`; or elementwise that of two tensors.
-
-    Args:
-        input: [*S], real.
-        dim: one dimension, or a tensor to compare with (then also called `other`).
-        keepdim: keep the dimension, with size one.
-
-    Raises:
-        IndexError: a dimension that is not there, or is empty.
-        RuntimeError: an empty tensor without `dim`, or complex input.
-    """
-    place.__doc__ = f"""The index of the {which} element along `dim`, or in the flattened tensor; the first of equal ones. Returns int64.
-
-    Raises:
-        IndexError: a dimension that is not there, or nothing to choose from.
-        RuntimeError: bools or complex numbers.
-    """
-    for function, name in ((over_dims, f"a{word}"), (three_ways, word), (place, f"arg{word}")):
-        function.__name__ = function.__qualname__ = name
-        composite(method=True)(function)
-    return over_dims, three_ways, place
-
-
-amax, max, argmax = _public("max", "largest", _max, maximum)
-amin, min, argmin = _public("min", "smallest", _min, minimum)
 
 # --- both ------------------------------------------------------------------------------------------------------------
 

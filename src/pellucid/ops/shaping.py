@@ -1,6 +1,7 @@
 """Copies of a tensor in another order or shape: repeating, flipping, rolling, triangles, diagonals.
 
-Results never share memory with their operand; the shape operators that do are in `views.py` and `parts.py`.
+Results never share memory with their operand; the shape operators that do are in `views.py` and `parts.py`. What is composed
+of these (`tile`, `rot90`, `diag`, ...) is in `functions/shaping.py`.
 """
 
 from __future__ import annotations
@@ -9,19 +10,15 @@ import math
 
 import numpy as np
 
-from pellucid.autograd.operator import Array, Index, composite, operator
-from pellucid.autograd.views import check_inplace, written
-from pellucid.core.dims import canonical_dims, one_dim, sizes_of
-from pellucid.core.modes import modes
-from pellucid.core.tensor import Tensor, wrap
-from pellucid.core.values import number_in
+from pellucid.autograd.operator import Array, Index, operator
+from pellucid.core import geometry
+from pellucid.core.dims import canonical_dims, sizes_of
+from pellucid.core.geometry import two_dims
+from pellucid.core.tensor import Tensor
 from pellucid.kernels import places, strides
 from pellucid.ops.batch_places import in_front
-from pellucid.ops.batches import refuse_dynamic
-from pellucid.ops.parts import canonical_diagonal
 
-__all__ = ["diag", "diag_embed", "diagflat", "flip", "fliplr", "flipud", "repeat", "repeat_interleave", "roll", "rot90",
-           "tile", "trace", "tril", "triu"]  # fmt: skip
+__all__ = ["diag_embed", "flip", "repeat", "roll", "trace", "tril", "triu"]
 
 
 # --- repeating -------------------------------------------------------------------------------------------------------
@@ -34,13 +31,7 @@ class repeat_kernel:
     input: [*S]. Returns [sizes[i] * S[i]].
     """
 
-    def canonical(input, sizes: tuple):
-        if len(sizes) < input.ndim:
-            raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: got "
-                               f"{len(sizes)} repeats for {input.ndim} dimensions")
-        if any(s < 0 for s in sizes):
-            raise RuntimeError(f"Trying to create tensor with negative dimension: repeats are {list(sizes)}")
-        return tuple(sizes)
+    canonical = geometry.repeats
 
     def forward(xp, input: Array, sizes: tuple): return places.repeat(input, sizes)
     def vjp_input(F, grad, input_shape, sizes): return F.repeat_backward(grad, input_shape, sizes)
@@ -81,46 +72,6 @@ def repeat(self: Tensor, *repeats) -> Tensor:
 Tensor.repeat = repeat
 
 
-@composite(method=False)
-def tile(input: Tensor, dims) -> Tensor:
-    """`repeat`, where missing numbers are 1."""
-    dims = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
-    return repeat_kernel(input, (1,) * (input.dim() - len(dims)) + dims)
-
-
-Tensor.tile = lambda self, *dims: tile(self, sizes_of(dims, "tile"))
-
-
-@composite(method=True)
-def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
-    """Each slice along `dim` repeated in place: [a, b] becomes [a, a, b, b].
-
-    Args:
-        input: [*S]; without `dim` its elements in one row. Without `repeats`, the counts, and indices are returned.
-        repeats: a number, or an integer tensor with one count for each slice.
-        output_size: the length of the result, if known.
-
-    Raises:
-        RuntimeError: counts that are negative, not integers, or do not fit.
-    """
-    if repeats is None:
-        return wrap(np.repeat(np.arange(input.numel()), _counts(input)))
-    if dim is None:
-        input, dim = input.reshape(-1), 0
-    if not input.dim():
-        input = input.reshape(1)
-    size = input.shape[one_dim(dim, input.dim())]
-    repeats = wrap(np.asarray(repeats)) if isinstance(repeats, int) else repeats
-    counts = _counts(repeats, output_size)
-    if counts.ndim == 1 and counts.size not in (1, size):
-        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
-                           f"input.size({dim}) = {size}")
-    if counts.size and counts.min() < 0:
-        raise RuntimeError("repeats can not be negative")
-    length = int(np.broadcast_to(counts, (size,)).sum()) if output_size is None else output_size
-    return input.index_select(dim, repeated_places(repeats.expand(size), length))
-
-
 @operator(module=None, batching="leading")
 class repeated_places:
     """Which element stands at each of `length` places where each comes as often as it counts. [*S, n] -> [*S, length]."""
@@ -131,17 +82,6 @@ class repeated_places:
             if row.size != length:
                 raise RuntimeError(f"Allocated size does not match required size: output_size is {length}, needed {row.size}")
         return xp.array(rows, xp.int64).reshape(*counts.shape[:-1], length)
-
-
-def _counts(repeats: Tensor, output_size: int | None = None) -> np.ndarray:
-    if output_size is None:
-        refuse_dynamic("repeat_interleave", repeats)
-    counts = repeats._array
-    if counts.dtype not in (np.int64, np.int32):
-        raise RuntimeError(f"repeats has to be Long or Int tensor, got {repeats.dtype}")
-    if counts.ndim > 1:
-        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
-    return counts
 
 
 # --- turning ---------------------------------------------------------------------------------------------------------
@@ -163,22 +103,6 @@ class flip:
 Tensor.flip = lambda self, *dims: flip(self, sizes_of(dims, "flip"))
 
 
-@composite(method=True)
-def fliplr(input: Tensor) -> Tensor:
-    """The tensor with its second dimension reversed; RuntimeError for fewer than two."""
-    if input.dim() < 2:
-        raise RuntimeError("Input must be >= 2-d.")
-    return flip(input, (1,))
-
-
-@composite(method=True)
-def flipud(input: Tensor) -> Tensor:
-    """The tensor with its first dimension reversed; RuntimeError for a 0-d one."""
-    if input.dim() < 1:
-        raise RuntimeError("Input must be >= 1-d.")
-    return flip(input, (0,))
-
-
 @operator(method=True, linear=True)
 class roll:
     """The elements moved along `dims` by `shifts` places, those that fall off the end coming in at the front.
@@ -186,16 +110,7 @@ class roll:
     Without dims, the elements in one row are moved.
     """
 
-    def canonical(input, shifts, dims=()):
-        shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
-        dims = tuple(dims) if isinstance(dims, (tuple, list)) else () if dims is None else (dims,)
-        if not shifts:
-            raise RuntimeError("`shifts` required")
-        if (dims and len(dims) != len(shifts)) or (not dims and len(shifts) > 1):
-            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-        if dims and not input.ndim:
-            raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
-        return shifts, tuple([one_dim(d, input.ndim) for d in dims])
+    canonical = geometry.shifts_along
 
     def forward(xp, input: Array, shifts, dims=()):
         if not input.ndim:
@@ -213,26 +128,6 @@ class roll:
     def samples(make):
         yield (make(2, 3), 1), {}
         yield (make(3, 4), (1, -2), (0, 1)), {}
-
-
-@composite(method=True)
-def rot90(input: Tensor, k: int = 1, dims=(0, 1)) -> Tensor:
-    """The tensor turned by `k` quarter turns in the plane of two dimensions, from the first towards the second."""
-    if len(dims) != 2:
-        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
-    if input.dim() < 2:
-        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.dim()}")
-    first, second = one_dim(dims[0], input.dim()), one_dim(dims[1], input.dim())
-    if first == second:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    k %= 4
-    if k == 0:
-        return input.clone()
-    if k == 2:
-        return flip(input, (first, second))
-    return (
-        flip(input, (second,)).transpose(first, second) if k == 1 else flip(input.transpose(first, second), (second,))
-    )
 
 
 # --- triangles and diagonals -----------------------------------------------------------------------------------------
@@ -270,38 +165,20 @@ class diag_embed:
     """
 
     def canonical(input, offset: int = 0, dim1: int = -2, dim2: int = -1):
-        return offset, *canonical_diagonal(input.ndim + 1, dim1, dim2)
+        return offset, *two_dims(input.ndim + 1, dim1, dim2)
 
     def forward(xp, input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1):
         side = input.shape[-1] + abs(offset)
         shape = list(input.shape[:-1])
         for d in sorted((dim1, dim2)):
             shape.insert(d, side)
-        whole = xp.zeros(shape, input.dtype)
-        strides.diagonal(whole, offset, dim1, dim2)[...] = input
-        return whole
+        return strides.on_diagonal(input, shape, offset, dim1, dim2)
 
     def vjp_input(F, grad, offset, dim1, dim2): return F.diagonal(grad, offset, dim1, dim2)
 
     def samples(make):
         yield (make(3),), {}
         yield (make(2, 3), 1, 0, 2), {}
-
-
-@composite(method=True)
-def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A matrix with the vector on its diagonal, or a copy of the diagonal of a matrix; RuntimeError for other ranks."""
-    if input.dim() == 1:
-        return diag_embed(input, diagonal)
-    if input.dim() == 2:
-        return input.diagonal(diagonal).clone()
-    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.dim()}D")
-
-
-@composite(method=True)
-def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with all the elements, in one row, on its diagonal."""
-    return diag_embed(input.reshape(-1), offset)
 
 
 @operator(method=True, holomorphic=True, linear=True)
@@ -330,30 +207,3 @@ class trace_backward:
 
     def vjp_input(F, grad): return F.trace(grad)
     def samples(make): yield (make(), (2, 3)), {}
-
-
-def fill_diagonal_(self: Tensor, fill_value, wrap: bool = False) -> Tensor:
-    """Write one number on the main diagonal, in place; `wrap` goes on below a tall matrix.
-
-    Raises:
-        RuntimeError: fewer than two dimensions, or more than two of different sizes.
-    """
-    if self.dim() < 2:
-        raise RuntimeError(f"dimensions must larger than 1: fill_diagonal_ got {self.dim()}")
-    if self.dim() > 2 and len(set(self.shape)) > 1:
-        raise RuntimeError("all dimensions of input must be of equal length")
-    if check_inplace(self, False) or modes.transforms:
-        self.masked_fill_(_diagonal_mask(self._array.shape, wrap), fill_value)
-        return self
-    np.fill_diagonal(self._array, number_in(fill_value, self._array.dtype), wrap)
-    written(self, "fill_diagonal_")
-    return self
-
-
-def _diagonal_mask(shape: tuple, wrapped: bool) -> Tensor:
-    mask = np.zeros(shape, np.bool_)
-    np.fill_diagonal(mask, True, wrapped)
-    return wrap(mask)
-
-
-Tensor.fill_diagonal_ = fill_diagonal_

@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 from pellucid.autograd.operator import Array, operator
+from pellucid.core.shuffling_checks import check_images, positive_factor
+from pellucid.kernels import shuffling as kernel
 
 __all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
-
-
-def _factor(name: str, what: str, value) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}(): argument '{what}' must be int, not {type(value).__name__}")
-    value = value.__index__()
-    if value <= 0:
-        raise RuntimeError(f"{name} expects a positive {what}, but got {value}")
-    return value
-
-
-def _check_rank(name: str, input) -> None:
-    if input.ndim < 3:
-        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s): "
-                           f"{list(input.shape)} is not [*, C, H, W]")
 
 
 @operator(module=("torch", "nn.functional"), exact=True, linear=True, batching="leading")
@@ -32,20 +19,14 @@ class pixel_shuffle:
     """
 
     def canonical(input, upscale_factor: int):
-        _check_rank("pixel_shuffle", input)
-        r = _factor("pixel_shuffle", "upscale_factor", upscale_factor)
+        check_images("pixel_shuffle", input)
+        r = positive_factor("pixel_shuffle", "upscale_factor", upscale_factor)
         if input.shape[-3] % (r * r):
             raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
                                f"upscale_factor, but input.size(-3)={input.shape[-3]} is not divisible by {r * r}")
         return r
 
-    def forward(xp, input: Array, upscale_factor: int):
-        r = upscale_factor
-        *batch, channels, height, width = input.shape
-        blocks = input.reshape(*batch, channels // (r * r), r, r, height, width)
-        moved = xp.moveaxis(blocks, (-4, -3), (-3, -1))  # [*, C, H, r, W, r]
-        return moved.copy(order="C").reshape(*batch, channels // (r * r), height * r, width * r)
-
+    def forward(xp, input: Array, upscale_factor: int): return kernel.spread(input, upscale_factor)
     def vjp_input(F, grad, upscale_factor): return F.pixel_unshuffle(grad, upscale_factor)
 
     def samples(make):
@@ -63,21 +44,15 @@ class pixel_unshuffle:
     """
 
     def canonical(input, downscale_factor: int):
-        _check_rank("pixel_unshuffle", input)
-        r = _factor("pixel_unshuffle", "downscale_factor", downscale_factor)
+        check_images("pixel_unshuffle", input)
+        r = positive_factor("pixel_unshuffle", "downscale_factor", downscale_factor)
         for dim, what in ((-2, "height"), (-1, "width")):
             if input.shape[dim] % r:
                 raise RuntimeError(f"pixel_unshuffle expects {what} to be divisible by downscale_factor, but "
                                    f"input.size({dim})={input.shape[dim]} is not divisible by {r}")
         return r
 
-    def forward(xp, input: Array, downscale_factor: int):
-        r = downscale_factor
-        *batch, channels, height, width = input.shape
-        blocks = input.reshape(*batch, channels, height // r, r, width // r, r)
-        moved = xp.moveaxis(blocks, (-3, -1), (-4, -3))  # [*, C, r, r, H, W]
-        return moved.copy(order="C").reshape(*batch, channels * r * r, height // r, width // r)
-
+    def forward(xp, input: Array, downscale_factor: int): return kernel.stacked(input, downscale_factor)
     def vjp_input(F, grad, downscale_factor): return F.pixel_shuffle(grad, downscale_factor)
 
     def samples(make):
@@ -104,10 +79,7 @@ class channel_shuffle:
             raise RuntimeError(f"Number of channels must be divisible by groups. Got {input.shape[1]} channels and {groups} groups.")
         return groups
 
-    def forward(xp, input: Array, groups: int):
-        batch, channels, *rest = input.shape
-        blocks = input.reshape(batch, groups, channels // groups, *rest)
-        return blocks.swapaxes(1, 2).copy(order="C").reshape(input.shape)
+    def forward(xp, input: Array, groups: int): return kernel.dealt(input, groups)
 
     def vjp_input(F, grad, input_shape, groups):
         # dealing out to as many groups as a block has members puts everything back

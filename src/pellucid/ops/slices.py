@@ -10,32 +10,16 @@ import math
 
 import numpy as np
 
-from pellucid.autograd.operator import Array, Index, composite, operator
+from pellucid.autograd.operator import Array, Index, operator
 from pellucid.core.dims import one_dim
-from pellucid.core.errors import shape_text, type_name
-from pellucid.core.tensor import Tensor
+from pellucid.core.place_checks import check_index_vector, check_slices, size_along
 from pellucid.core.values import number_in
-from pellucid.kernels.accumulation import add_rows, wrapped
+from pellucid.kernels.accumulation import add_slices
+from pellucid.kernels.places import last_of_each
 from pellucid.ops.batch_places import into, moved, out_of
 from pellucid.ops.batches import for_each
-from pellucid.ops.families import in_place
-from pellucid.ops.scatter import size_along
 
-__all__ = ["index_add", "index_copy", "index_fill", "index_select"]
-
-
-SUMS = ("index_add", "index_reduce")  # of them PyTorch speaks in other words
-
-
-def _index_vector(name: str, index: np.ndarray, size: int | None, dim: int) -> None:
-    """IndexError or RuntimeError unless it is a vector of integers that count up to `size` (None: that is looked at elsewhere)."""
-    if index.ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {index.dtype.name}")
-    if index.dtype not in (np.int64, np.int32):
-        expected = "int32/int64 for index but got:" if name.startswith(SUMS) else "int32 or int64 for index, got"
-        raise RuntimeError(f"{name}(): Expected dtype {expected} {index.dtype.name}")
-    if size is not None and index.size and not (-size <= index.min() and index.max() < size):
-        raise IndexError(f"{name}(): index out of range in self: dimension {dim} has size {size}")
+__all__ = ["index_add", "index_copy", "index_select"]
 
 
 def _of_slices(F, function, size: int, batched: set, operands: dict, dim: int, index, length: int, *rest):
@@ -61,7 +45,7 @@ class index_select:
 
     def canonical(input, dim: int, index):
         dim = one_dim(dim, input.ndim)
-        _index_vector("index_select", index, size_along(input, dim), dim)
+        check_index_vector("index_select", index, size_along(input, dim), dim)
         return dim
 
     def forward(xp, input: Array, dim: int, index: Index):
@@ -93,7 +77,7 @@ class index_select_backward:
     def forward(xp, input: Array, dim: int, index: Index, input_shape: tuple):
         if not input_shape:
             return input.copy().reshape(())
-        return _added(xp.zeros(input_shape, input.dtype), dim, index.reshape(-1), input)
+        return add_slices(xp.zeros(input_shape, input.dtype), dim, index.reshape(-1), input)
 
     def vjp_input(F, grad, dim, index): return F.index_select(grad, dim, index)
 
@@ -106,35 +90,6 @@ class index_select_backward:
         return _of_slices(F, F.index_select_backward, size_of_batch, batched, {"input": input}, dim, index, length, shape)
 
     def samples(make): yield (make(3, 3), 1, np.array([0, 3, 3]), (3, 4)), {}
-
-
-def _added(whole: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """Slices of `source` added to slices of `whole`, which is changed and returned; indices may repeat."""
-    size, index = whole.shape[dim], wrapped(index, whole.shape[dim])
-    rest = whole.shape[:dim] + whole.shape[dim + 1 :]
-    rows = np.moveaxis(source, dim, 0).reshape(index.size, -1) if index.size else source.reshape(0, 0)
-    whole += np.moveaxis(add_rows(size, index, rows, whole.dtype, rest), 0, dim)
-    return whole
-
-
-def check_slices(name: str, input: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> int:
-    """The dimension, where `source` holds one slice of `input` for each index; RuntimeError else."""
-    dim = one_dim(dim, input.ndim)
-    _index_vector(name, index, None if name == "index_reduce" else size_along(input, dim), dim)
-    ours, theirs, adds = type_name(input.dtype), type_name(source.dtype), name in SUMS
-    if source.dtype != input.dtype:
-        raise RuntimeError(
-            f"{name}_(): self ({ours}) and source ({theirs}) must have the same scalar type"
-            if adds
-            else f"{name}_(): self and source expected to have the same dtype, but got (self) {ours} and (source) {theirs}"
-        )
-    expected = [index.size if d == dim else n for d, n in enumerate(input.shape)]
-    if list(source.shape) == expected or index.size == source.size == 1:
-        return dim
-    if (have := size_along(source, dim)) != index.size:
-        text = f"Number of indices ({index.size}) should be equal to source.size(dim)"
-        raise RuntimeError(f"{name}_(): {text}: ({have}), for dim: {dim}") if adds else IndexError(f"{name}_(): {text} ({have})")
-    raise RuntimeError(f"{name}(): source {shape_text(source)} does not fit self {shape_text(input)}: expected {expected}")
 
 
 def _as_slices(source: np.ndarray, input: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
@@ -153,7 +108,7 @@ class index_add:
         whole = xp.array(input, order="C")
         if not whole.ndim:
             return whole + added.sum(dtype=whole.dtype)
-        return _added(whole, dim, index.reshape(-1), _as_slices(added, input, dim, index))
+        return add_slices(whole, dim, index.reshape(-1), _as_slices(added, input, dim, index))
 
     def vjp_input(F, grad): return grad
 
@@ -212,10 +167,7 @@ class comes_last:
     """For each element of the last dimension whether none later is equal to it."""
 
     def forward(xp, index: Index):
-        last = np.zeros(index.shape, np.bool_)
-        for row in np.ndindex(index.shape[:-1]):
-            last[row][index.shape[-1] - 1 - np.unique(index[row][::-1], return_index=True)[1]] = True
-        return last
+        return last_of_each(index)
 
 
 @operator(module=None, linear=True)
@@ -224,7 +176,7 @@ class kept_slices:
 
     def forward(xp, input: Array, dim: int, index: Index):
         shape = [-1 if d == dim else 1 for d in range(input.ndim)]
-        kept = comes_last.operator.forward(xp, index.reshape(-1)).reshape(shape)
+        kept = last_of_each(index.reshape(-1)).reshape(shape)
         return xp.where(kept, input, input.dtype.type(0))
 
     def vjp_input(F, grad, dim, index): return F.kept_slices(grad, dim, index)
@@ -245,7 +197,7 @@ class index_fill_number:
 
     def canonical(input, dim: int, index, value):
         dim = one_dim(dim, input.ndim)
-        _index_vector("index_fill_", index, size_along(input, dim), dim)
+        check_index_vector("index_fill_", index, size_along(input, dim), dim)
         return dim, value
 
     def forward(xp, input: Array, dim: int, index: Index, value):
@@ -263,32 +215,6 @@ class index_fill_number:
         return _of_slices(F, F.index_fill_number, size_of_batch, batched, {"input": input}, dim, index, length, value)
 
     def samples(make): yield (make(3, 4), 1, np.array([0, 3]), 2.0), {}
-
-
-def _filled(fill, copy, input: Tensor, dim: int, index: Tensor, value) -> Tensor:
-    """A number goes one way, the value of a 0-d tensor, which may have a gradient, the other."""
-    if not isinstance(value, Tensor):
-        return fill(input, dim, index, value)
-    if value.dim():
-        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s).")
-    shape = list(input.shape)
-    if shape:
-        shape[one_dim(dim, input.dim())] = index.numel()
-    return copy(input, dim, index, value.to(input.dtype).expand(shape))
-
-
-def index_fill_(self: Tensor, dim: int, index: Tensor, value) -> Tensor:
-    """In-place form of `index_fill`."""
-    return _filled(_fill_, Tensor.index_copy_, self, dim, index, value)
-
-
-_fill_ = in_place("index_fill_", lambda self, *rest: (index_fill_number, *rest))
-
-
-@composite(method=True, inplace=index_fill_)
-def index_fill(input: Tensor, dim: int, index: Tensor, value) -> Tensor:
-    """`input` with one number, or the value of a 0-d tensor, in all slices at `index` along `dim`."""
-    return _filled(index_fill_number, index_copy, input, dim, index, value)
 
 
 @operator(module=None, linear=True, batching="shift")

@@ -10,8 +10,9 @@ import math
 import numpy as np
 
 from pellucid.autograd.operator import Array, Index, Promote, composite, operator
-from pellucid.core.checks import require_kind, scalar_name
+from pellucid.core.checks import require_kind
 from pellucid.core.dims import one_dim, require_elements
+from pellucid.core.search_checks import check_search, check_sorter, check_top, side_of
 from pellucid.core.tensor import Number, wrap
 from pellucid.kernels import sorting as kernel
 from pellucid.kernels.sorting import taken
@@ -89,18 +90,9 @@ class topk(Listed):
         return k, one_dim(dim, input.ndim), bool(largest), bool(sorted)
 
     def forward(xp, input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True):
-        if input.dtype == bool:
-            raise RuntimeError("topk does not support bool dtypes on CPU")
-        require_kind("topk_cpu", input, "fi")
-        if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
-            raise RuntimeError(
-                f"selected index k out of range: k is {k}, dimension {dim} has {input.shape[dim] if input.ndim else 1} elements"
-            )
+        check_top(input, k, dim)
         if not input.ndim:
             return input.copy(), xp.zeros((), np.int64)
-        if not k:
-            shape = tuple(0 if d == dim else s for d, s in enumerate(input.shape))
-            return xp.empty(shape, input.dtype), xp.empty(shape, np.int64)
         indices = kernel.top(input, k, dim, largest, sorted)
         return taken(input, indices, dim), indices
 
@@ -225,9 +217,9 @@ class search:
     def forward(xp, sorted_sequence: Array, input: Array, sorter: Index | None = None, right: bool = False, kind=np.int64):
         rows = sorted_sequence
         if sorter is not None:
-            _check_sorter(sorter, rows)
+            check_sorter(sorter, rows)
             rows = xp.take_along_axis(rows, sorter, -1)
-        _check_search(rows, input)
+        check_search(rows, input)
         return kernel.search(rows, input, "right" if right else "left").astype(kind)
 
     def batch(F, size_of_batch, batched, sorted_sequence, input, sorter, right, kind):
@@ -244,14 +236,6 @@ class search:
         yield (make(2, 5), make(2, 3), make(2, 5).argsort(-1)), {}
 
 
-def _side(name: str, right: bool, side: str | None) -> str:
-    if side not in (None, "left", "right"):
-        raise RuntimeError(f"{name}(): side can only be 'left' or 'right' but got {side}")
-    if side == "left" and right:
-        raise RuntimeError(f"{name}(): side and right can't be set to opposites, got side of left while right was True")
-    return "right" if right or side == "right" else "left"
-
-
 @composite()
 def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side: str | None = None,
                  sorter=None, out=None):  # fmt: skip
@@ -264,36 +248,8 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
     sorter: the indices that sort an unsorted `sorted_sequence`.
     Raises: RuntimeError (shapes do not fit, or sides contradict each other), NotImplementedError (complex numbers).
     """
-    right = _side("searchsorted", right, side) == "right"
+    right = side_of("searchsorted", right, side) == "right"
     return search(sorted_sequence, input, sorter, right, np.dtype(np.int32 if out_int32 else np.int64), out=out)
-
-
-def _check_sorter(sorter: np.ndarray, rows: np.ndarray) -> None:
-    if sorter.shape != rows.shape:
-        raise RuntimeError(
-            "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
-            f"{list(rows.shape)} and got sorter tensor {list(sorter.shape)}"
-        )
-    if sorter.dtype != np.int64:
-        raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {scalar_name(sorter)}")
-    if sorter.size and (sorter.min() < 0 or sorter.max() >= rows.shape[-1]):
-        raise RuntimeError("torch.searchsorted(): sorter index out of range")
-
-
-def _check_search(rows: np.ndarray, value: np.ndarray) -> None:
-    require_kind("searchsorted_out_cpu", rows, "fi")
-    if not rows.ndim:
-        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
-    if rows.ndim > 1 and not value.ndim:
-        raise RuntimeError(
-            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
-            f"boundaries tensor dim({rows.ndim})"
-        )
-    if rows.ndim > 1 and rows.shape[:-1] != value.shape[:-1]:
-        raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
-            f"and input value tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor {list(value.shape)}"
-        )
 
 
 @composite()

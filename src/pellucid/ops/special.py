@@ -15,14 +15,12 @@ from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.checks import require_kind
-from pellucid.core.dtype import get_default_dtype
 from pellucid.kernels import bessel
 from pellucid.kernels import special as kernel
 from pellucid.ops.families import SMOOTH, of_two, smooth
 from pellucid.ops.powers import log_of
 
-__all__ = ["digamma", "erf", "erfc", "erfinv", "i0", "igamma", "igammac", "lgamma", "logit", "mvlgamma", "polygamma",
-           "xlogy"]  # fmt: skip
+__all__ = ["digamma", "erf", "erfc", "erfinv", "i0", "igamma", "igammac", "lgamma", "logit", "polygamma", "xlogy"]
 
 APART = {"method": False, "inplace": False, "module": "special"}  # PyTorch has these in `special` only
 both = ("torch", "special")
@@ -140,25 +138,6 @@ def polygamma_(self, n: int):
     """In-place form of `polygamma`."""
     _check_order(n)
     return self.digamma_() if n == 0 else inplace(polygamma_of.operator, self, (n,))
-
-
-def mvlgamma_(input, p: int):
-    """In-place form of `mvlgamma`."""
-    return input.copy_(mvlgamma(input, p))
-
-
-@composite(method=True, inplace=mvlgamma_)
-def mvlgamma(input, p: int, *, out=None):
-    """Logarithm of the multivariate gamma function of dimension p.
-
-    Raises: RuntimeError (p is less than one).
-    """
-    if p < 1:
-        raise RuntimeError(f"p has to be greater than or equal to 1: got {p}")
-    if not input.is_floating_point():
-        input = input.to(get_default_dtype())
-    total = sum((lgamma(input - j / 2) for j in range(p)), p * (p - 1) / 4 * math.log(math.pi))
-    return total if out is None else out.copy_(total)
 
 
 def _incomplete(name: str, which: str, scipy_name: str, sign: int):
@@ -323,6 +302,6 @@ for _name, _purpose, _values in (
 
 # --- further names ---------------------------------------------------------------------------------------------------
 
-for _name, _function in (("gammaln", lgamma), ("digamma", digamma), ("psi", digamma), ("multigammaln", mvlgamma),
+for _name, _function in (("gammaln", lgamma), ("digamma", digamma), ("psi", digamma),
                          ("gammainc", igamma), ("gammaincc", igammac)):  # fmt: skip
     composite(name=_name, module="special")(_function)

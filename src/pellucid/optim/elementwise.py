@@ -17,11 +17,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from pellucid.autograd.few_rows import stored
 from pellucid.core.dtype import get_default_dtype
 from pellucid.core.language import message, say
 from pellucid.core.quiet import quiet
 from pellucid.core.sites import caller
 from pellucid.core.tensor import Tensor, counter, wrap
+from pellucid.kernels.few_rows import FewRows
 from pellucid.kernels.updates import WIDE, Move, Scratch, is_packed, lerp, move
 from pellucid.optim.kinds import SWITCHES, check_options_known, check_state_names, missing_state
 from pellucid.optim.optimizer import Optimizer, evaluate
@@ -63,7 +65,7 @@ class Update(NamedTuple):
     """One parameter's share of a step, worked out and not yet done."""
 
     param: Tensor
-    grad: np.ndarray
+    grad: np.ndarray | FewRows
     memory: Known
     fresh: bool  # whether the slots were made for this step
     scalars: dict[str, Any]  # new values of 0-d state tensors
@@ -167,12 +169,12 @@ class ElementwiseOptimizer(Optimizer):
             if known is None:
                 known = self._constants(options, dict(zip(scalars, values, strict=True)), fresh)
                 shared[fresh, *values] = known
-            updates.append(Update(param, grad._array, memory, fresh, known[0], options, known[1]))
+            updates.append(Update(param, stored(grad), memory, fresh, known[0], options, known[1]))
         return updates
 
     def _find(self, param: Tensor, grad: Tensor, state: dict, slots: dict) -> tuple[Known, bool]:
         """The slots, and whether they were made for this step; raises for what does not fit."""
-        known, array, value = self._known.get(id(param)), param._array, grad._array
+        known, array, value = self._known.get(id(param)), param._array, stored(grad)
         same = known is not None and known.array is array
         if not (same and value.shape == array.shape and value.dtype is array.dtype and array.flags.writeable):
             check_gradient(param, grad)

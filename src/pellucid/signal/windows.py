@@ -1,4 +1,4 @@
-"""`torch.signal.windows`: the names of windows; the functions are in `ops/`."""
+"""`torch.signal.windows`: the names of windows; the functions are in `functions/`."""
 
 from pellucid.autograd.registry import public_names
 

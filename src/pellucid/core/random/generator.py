@@ -26,6 +26,12 @@ __all__ = [
 _DEFAULT_SEED = 67280421310721
 
 
+def _as_tensor(state: np.ndarray) -> object:
+    from pellucid.core.tensor import wrap  # only here: drawing needs no tensor
+
+    return wrap(state)
+
+
 class Generator:
     """A stream of random numbers of its own.
 
@@ -42,8 +48,8 @@ class Generator:
 
     __slots__ = ("__weakref__", "cached_normal", "device", "engine", "lock")
 
-    #: What `get_state` makes of its bytes. The tensor layer sets this, once, to its own wrapping function.
-    wrap_state: Callable[[np.ndarray], object] = staticmethod(lambda array: array)
+    #: What `get_state` makes of its bytes.
+    wrap_state: Callable[[np.ndarray], object] = staticmethod(_as_tensor)
 
     def __init__(self, device="cpu"):
         self.device = check_device(device)

@@ -18,8 +18,8 @@ from pellucid.distributions.location_scale import Gumbel, Laplace
 from pellucid.distributions.normals import Normal
 from pellucid.distributions.simplexes import Beta
 from pellucid.distributions.utils import euler_constant
+from pellucid.functions.factories import full_like
 from pellucid.ops.choosing import where
-from pellucid.ops.factories import full_like
 
 __all__ = []
 

@@ -14,7 +14,7 @@ from pellucid.distributions.multivariate_normals import (
     half_log_det,
     mahalanobis,
 )
-from pellucid.ops.linear_solving import solve_triangular
+from pellucid.functions.linear_solving import solve_triangular
 
 __all__ = []
 

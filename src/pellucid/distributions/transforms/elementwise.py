@@ -10,9 +10,9 @@ from pellucid.core.tensor import Tensor
 from pellucid.distributions import constraints
 from pellucid.distributions.transforms.base import Transform
 from pellucid.distributions.utils import broadcast_all, lazy_property
+from pellucid.functions.broadcasting import broadcast_shapes
+from pellucid.functions.factories import full_like
 from pellucid.nn.functional import softplus
-from pellucid.ops.expansion import broadcast_shapes
-from pellucid.ops.factories import full_like
 
 __all__ = [
     "AbsTransform",

@@ -8,7 +8,7 @@ import operator
 from pellucid.distributions import constraints
 from pellucid.distributions.transforms.base import Transform
 from pellucid.distributions.utils import lazy_property, must, pieces, sum_rightmost
-from pellucid.ops.factories import zeros_like
+from pellucid.functions.factories import zeros_like
 from pellucid.ops.joining import cat, stack
 
 __all__ = ["CatTransform", "ComposeTransform", "IndependentTransform", "StackTransform", "identity_transform"]

@@ -10,8 +10,8 @@ from pellucid.distributions import constraints
 from pellucid.distributions.transforms.base import Transform
 from pellucid.distributions.transforms.elementwise import Parameterless, clipped_sigmoid
 from pellucid.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
+from pellucid.functions.factories import eye
 from pellucid.nn.functional import logsigmoid, pad, softplus
-from pellucid.ops.factories import eye
 from pellucid.ops.linear_solving import cholesky
 
 __all__ = [

@@ -14,7 +14,7 @@ import numpy as np
 from . import get_threads, serial
 from .blas import at
 
-__all__ = ["blocks_for", "offsets_of", "part", "run", "table_of"]
+__all__ = ["blocks_for", "offsets_of", "part", "run", "table_by_address", "table_of"]
 
 _HEADER = object.__basicsize__  # CPython's header of an object; the address of the data comes next
 
@@ -22,6 +22,12 @@ _HEADER = object.__basicsize__  # CPython's header of an object; the address of 
 def table_of(rows: list[list[np.ndarray]]) -> np.ndarray:
     """A table [rows, columns] for `run`. The arrays have to be kept alive until the kernel returns, and be contiguous."""
     return np.fromiter(map(id, chain.from_iterable(rows)), np.int64).reshape(len(rows), -1)
+
+
+def table_by_address(addresses: np.ndarray) -> np.ndarray:
+    """A table for `run` of data that begin at these addresses [rows, columns], int64, contiguous, which has to be kept alive too."""
+    first = addresses.ctypes.data - _HEADER  # to the kernel each number is an object's first field after the header
+    return (first + addresses.itemsize * np.arange(addresses.size)).reshape(addresses.shape)
 
 
 def offsets_of(sizes: list[int]) -> np.ndarray:

@@ -4,6 +4,9 @@ It does what a `prange` loop does that calls one function. Numba compiles such l
 arguments, because it analyses them as array expressions; here the function's address goes straight to Numba's thread pool,
 whose threads take tasks from one another when they run out.
 
+One thread is the calling one: it does all tasks itself. It is not given to the pool, which would take "one" for what the
+calling thread wants from then on.
+
 Tasks get arrays that belong to nobody: each slice of an array counts a reference to its owner, and all threads would count at
 one address, atomically; with short rows that took half of a kernel's time. The caller holds the arrays until the last task is done.
 """
@@ -27,7 +30,8 @@ _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 def share(typingctx, tasks, threads, function, arguments):
     """Call function(task, *arguments) for every task below `tasks`, on the threads of the pool; inside kernels only.
 
-    function: a kernel that returns nothing; arguments: a tuple. Tasks must not write what others read or write.
+    threads: 1, or all that kernels use. function: a kernel that returns nothing; arguments: a tuple. Tasks must not write what
+    others read or write.
     """
     signature = function.get_call_type(typingctx, (types.int64, *arguments), {})
 
@@ -69,7 +73,7 @@ def _worker(context, module, description, signature, arguments):
 
 
 def _hand_over(builder, worker, tasks, threads, arguments) -> None:
-    """Call Numba's pool: it adds step * number of the first task to the start, which is address 0 here."""
+    """Call the worker for all tasks, or Numba's pool: it adds step * number of the first task to the start, which is address 0."""
     start = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0))
     step = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 1))
     count = cgutils.alloca_once_value(builder, tasks)
@@ -77,5 +81,9 @@ def _hand_over(builder, worker, tasks, threads, arguments) -> None:
     kind = ir.FunctionType(ir.VoidType(), [_BYTES] * 5 + [_WORD] * 2 + [ir.IntType(32)])
     pool = cgutils.get_or_insert_function(builder.module, kind, "numba_parallel_for")
     zero, one = ir.Constant(_WORD, 0), ir.Constant(_WORD, 1)
-    pointers = [builder.bitcast(each, _BYTES) for each in (worker, start, count, step, data)]
-    builder.call(pool, [*pointers, zero, one, builder.trunc(threads, ir.IntType(32))])
+    function, *pointers = (builder.bitcast(each, _BYTES) for each in (worker, start, count, step, data))
+    with builder.if_else(builder.icmp_signed("<=", threads, one)) as (alone, together):
+        with alone:
+            builder.call(worker, [builder.bitcast(start, _BYTES.as_pointer()), count, step, pointers[-1]])
+        with together:
+            builder.call(pool, [function, *pointers, zero, one, builder.trunc(threads, ir.IntType(32))])

@@ -8,33 +8,83 @@ parameters. Traffic, in elements of the parameters: what stands in each docstrin
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
+from pellucid.kernels.few_rows import FewRows
+from pellucid.kernels.updates import Move, leaves_others
+
 from . import parallel, serial
-from .addresses import blocks_for, offsets_of, part, run, table_of
+from .addresses import blocks_for, offsets_of, part, run, table_by_address, table_of
 from .mathematics import maximum
 
 __all__ = ["move"]
 
+GAP = 2048  # elements of a piece in which the gradient is zero
 TILE = 2048  # elements that stay in the first-level cache between two loops over them
 VARIANTS = {"adam": ("amsgrad", "_amsgrad"), "rmsprop": ("centered", "_centered_rmsprop")}  # by a flag of the rule's factors
 
 
-def move(rule: str, moves: list) -> None:
+def move(rule: str, moves: list[Move]) -> None:
     """Carry out a step of the rule of this name for packed parameters of one dtype and with the same flags."""
-    grads = [m.grad if m.grad.flags.c_contiguous and m.grad.dtype == m.param.dtype
-             else np.ascontiguousarray(m.grad, m.param.dtype) for m in moves]  # fmt: skip
-    table = table_of([(m.param, grad, *m.slots) for m, grad in zip(moves, grads, strict=True)])
-    offsets = offsets_of([m.param.size for m in moves])
+    parts = [_piecewise(m, leaves_others(rule, m.factors)) if isinstance(m.grad, FewRows) else _whole(m) for m in moves]
+    table = np.concatenate([part.table for part in parts])
+    offsets = offsets_of(np.concatenate([part.sizes for part in parts]))
     different = {id(m.factors): m.factors for m in moves}
     factors = np.array(list(different.values()), moves[0].param.dtype)
     numbers = {key: number for number, key in enumerate(different)}
-    which = np.array([numbers[id(m.factors)] for m in moves])
+    which = np.array([numbers[id(m.factors)] for m in moves]).repeat([len(part.table) for part in parts])
     flag, variant = VARIANTS.get(rule, ("", ""))
     kernel = globals()[variant if flag and getattr(moves[0].factors, flag) else f"_{rule}"]
     kernel(table, offsets, factors, which, blocks_for(offsets[-1]))
+
+
+class Part(NamedTuple):
+    """One parameter's rows of the table: its pieces, and how long they are."""
+
+    table: np.ndarray
+    sizes: np.ndarray | list[int]
+    kept: list  # what the table points to
+
+
+def _whole(move: Move) -> Part:
+    """A parameter in one piece."""
+    grad = move.grad
+    if not grad.flags.c_contiguous or grad.dtype != move.param.dtype:
+        grad = np.ascontiguousarray(grad, move.param.dtype)
+    arrays = [move.param, grad, *move.slots]
+    return Part(table_of([arrays]), [move.param.size], arrays)
+
+
+def _piecewise(move: Move, alone: bool) -> Part:
+    """A parameter whose gradient is known to be zero but for some rows: these, one by one, and unless they are `alone` what
+    lies between them, with zeros that stay in the cache for a gradient.
+    """
+    (size, width), index, rows = move.grad.shape, move.grad.index, move.grad.rows
+    own = np.arange(index.size)
+    if alone:
+        starts, sizes, source = index * width, np.full(index.size, width), own * width
+    else:
+        bounds = np.concatenate([[-1], index, [size]]) * width
+        starts, sizes, source = _gaps(bounds[:-1] + width, np.diff(bounds) - width)
+        order = np.argsort(np.concatenate([starts, index * width]), kind="stable")
+        starts = np.concatenate([starts, index * width])[order]
+        sizes = np.concatenate([sizes, np.full(index.size, width)])[order]
+        source = np.concatenate([source, own * width])[order]
+    zeros = np.zeros(GAP, rows.dtype)
+    addresses = np.stack([array.ctypes.data + starts * array.itemsize for array in (move.param, rows, *move.slots)], axis=1)
+    addresses[:, 1] = np.where(source < 0, zeros.ctypes.data, rows.ctypes.data + source * rows.itemsize)
+    return Part(table_by_address(addresses), sizes, [addresses, zeros, move])
+
+
+def _gaps(starts, sizes) -> tuple:
+    """What lies between rows, cut into pieces of at most GAP elements: starts, sizes, and -1 for each."""
+    counts = -(-sizes // GAP)
+    first = np.cumsum(counts) - counts
+    offset = (np.arange(counts.sum()) - first.repeat(counts)) * GAP
+    return starts.repeat(counts) + offset, np.minimum(sizes.repeat(counts) - offset, GAP), np.full(offset.size, -1)
 
 
 @serial

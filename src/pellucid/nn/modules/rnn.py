@@ -147,8 +147,8 @@ class RNNBase(Module):
 
     def _run(self, data: Tensor, batch_sizes: list[int], state: tuple) -> tuple[Tensor, tuple]:
         """All layers: rows [rows, input] and states [layers * directions, batch, size] to the same of the outputs."""
+        from pellucid.functions.recurrent import layer as run_layer
         from pellucid.ops.joining import cat, stack  # slow import
-        from pellucid.ops.recurrent import layer as run_layer
 
         last = []
         for layer in range(self.num_layers):

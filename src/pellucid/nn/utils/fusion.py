@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING
 
 from pellucid.core.tensor import Parameter
-from pellucid.ops.factories import ones_like, zeros_like
+from pellucid.functions.factories import ones_like, zeros_like
 
 if TYPE_CHECKING:
     from pellucid.core.tensor import Tensor

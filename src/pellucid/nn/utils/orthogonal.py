@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from pellucid.autograd.grad_mode import no_grad
 from pellucid.core.limits import finfo
 from pellucid.core.tensor import Tensor
+from pellucid.functions.comparison import allclose
+from pellucid.functions.factories import eye, zeros_like
+from pellucid.functions.linear_functions import matrix_exp
+from pellucid.functions.linear_spectra import householder_product
+from pellucid.functions.randoms import randn
 from pellucid.nn.modules.module import Module
 from pellucid.nn.utils.parametrize import register_parametrization
 from pellucid.ops.choosing import where
-from pellucid.ops.comparison import allclose
-from pellucid.ops.factories import eye, zeros_like
 from pellucid.ops.joining import cat
-from pellucid.ops.linear_functions import matrix_exp
 from pellucid.ops.linear_packed import geqrf
 from pellucid.ops.linear_solving import solve
-from pellucid.ops.linear_spectra import householder_product
-from pellucid.ops.randoms import randn
 
 if TYPE_CHECKING:
     from pellucid.core.size import Size

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
+from pellucid.functions.factories import ones_like, zeros_like
+from pellucid.functions.norms import norm
+from pellucid.functions.randoms import rand, rand_like
 from pellucid.nn.utils.convert_parameters import parameters_to_vector
-from pellucid.ops.factories import ones_like, zeros_like
-from pellucid.ops.norms import norm
-from pellucid.ops.randoms import rand, rand_like
 from pellucid.ops.sorting import kthvalue, topk
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pellucid.core.tensor import Tensor, wrap
-from pellucid.ops.factories import full
+from pellucid.functions.factories import full
 from pellucid.ops.joining import cat, stack
 
 if TYPE_CHECKING:
