@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,7 @@ def threads(request, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("size", "width", "count"), [(7, 100, 50), (50, 3, 400), (3, 17, 9), (1, 2, 5), (40, 64, 1)])
+@pytest.mark.parametrize(("size", "width", "count"), [(7, 100, 50), (50, 3, 400), (3, 17, 9), (1, 2, 5), (40, 64, 1), (900, 33, 400)])
 def test_rows(threads, dtype, size, width, count):
     rng = np.random.default_rng(0)
     index, rows = rng.integers(0, size, count), rng.normal(size=(width, count)).astype(dtype).T
@@ -29,6 +31,28 @@ def test_rows(threads, dtype, size, width, count):
     with choice.always():
         found = accumulation.add_rows(size, index.astype(np.int32), rows, rows.dtype, (width,))
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", [choice.always, choice.never])
+@pytest.mark.parametrize("starts", [[0, 3, 3, 17], [0], [0, 20], [0, 0, 20, 20]])
+def test_bags(threads, dtype, form, starts):
+    """Sums over bags, empty ones among them, and the transpose: each row of a bag's sum goes to all its places."""
+    rng = np.random.default_rng(0)
+    size, width, index = 50, 7, rng.integers(0, 50, 20)
+    table, grad = rng.normal(size=(size, width)).astype(dtype), rng.normal(size=(len(starts), width)).astype(dtype)
+    bounds = [*starts, len(index)]
+    bags = [slice(*pair) for pair in itertools.pairwise(bounds)]
+    sums, back = np.zeros((len(bags), width), dtype), np.zeros((size, width), dtype)
+    for bag, places in enumerate(bags):
+        for place in index[places]:
+            sums[bag] += table[place]
+            back[place] += grad[bag]
+    starts = np.array(starts)
+    with form():
+        np.testing.assert_array_equal(accumulation.bag_sums(table, index, starts), sums)
+        np.testing.assert_array_equal(accumulation.bag_sums(np.asfortranarray(table), index.astype(np.int32), starts), sums)
+        np.testing.assert_array_equal(accumulation.add_bags(size, index, starts, grad), back)
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])

@@ -62,6 +62,26 @@ def test_the_rows_are_the_sums_of_add_rows(form, dtype):
     np.testing.assert_array_equal(np.asarray(made, np.float64), made.whole())
 
 
+@pytest.mark.parametrize("form", [choice.always, choice.never])
+def test_the_rows_of_bags_are_those_of_their_places(form):
+    index, starts = np.random.default_rng(0).integers(SIZE, size=40), np.array([0, 5, 5, 30])
+    rows = np.random.default_rng(1).standard_normal((4, WIDTH)).astype(np.float32)
+    with form():
+        made = few_rows.few_rows_of_bags(SIZE, index, starts, rows).whole()
+        places = rows[np.repeat(np.arange(4), [5, 0, 25, 10])]
+        np.testing.assert_array_equal(made, add_rows(SIZE, index, places, rows.dtype, (WIDTH,)))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_bags_give_the_table_few_rows(mode):
+    torch.manual_seed(0)
+    layer = nn.EmbeddingBag(SIZE, WIDTH, mode=mode)
+    layer(torch.tensor(CHOSEN)).sum().backward()
+    assert type(layer.weight._grad) is RowsGradient
+    count = np.bincount(np.ravel(CHOSEN), minlength=SIZE) / (3 if mode == "mean" else 1)
+    np.testing.assert_allclose(layer.weight.grad.numpy(), count[:, None] * np.ones(WIDTH), rtol=1e-6)
+
+
 def test_it_is_not_for_small_tables_nor_for_many_rows():
     rows = np.ones((SIZE, WIDTH), np.float32)
     assert few_rows.few_rows(SIZE - 1, np.zeros(3, np.int64), rows[:3]) is None

@@ -15,7 +15,7 @@ from pellucid.core.checks import every_value, refuse_dynamic, scalar_name
 from pellucid.core.index_checks import check_indices, check_range
 from pellucid.core.tensor import Tensor, wrap
 from pellucid.core.values import differs
-from pellucid.ops.embedding import bag_numbers, largest_in_bags, one_hot_rows
+from pellucid.ops.embedding import bag_numbers, bag_sizes, largest_in_bags, one_hot_rows
 
 __all__ = ["embedding_bag", "embedding_renorm_", "one_hot"]
 
@@ -168,8 +168,19 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         refuse_dynamic("embedding_bag with include_last_offset", starts)
         count = int(starts._array[-1])
         indices, starts, shares = indices[:count], starts[:-1], None if shares is None else shares[:count]
+    ascending = (np.diff(every_value(starts)) >= 0).all()
+    if shares is None and padding_idx is None and mode != "max" and not scale_grad_by_freq and ascending:
+        return _plain_bags(weight, indices, starts, mode)
     bags = bag_numbers(starts, indices._array.size)
     return _bagged(weight, indices, bags, starts._array.size, shares, mode, scale_grad_by_freq, padding_idx)
+
+
+def _plain_bags(weight, indices: Tensor, starts: Tensor, mode: str) -> Tensor:
+    """Sums or means of all rows of each bag."""
+    total = T.bag_sums(weight, indices, starts)
+    if mode == "sum":
+        return total
+    return total / bag_sizes(starts, indices._array.size).unsqueeze(1)
 
 
 def _bagged(

@@ -223,6 +223,7 @@ _of_input(1, "adds each element to its place", """
     col2im embedding_dense_backward gather_backward _image_scatter index_at_backward index_backward
     index_select_backward _max_pool_backward scatter_counts sum_bags trace_backward
 """)  # fmt: skip
+_rule("1 for each column of each chosen row", lambda call: (0, call["indices"].size * call.input.shape[-1]), "bag_sums")
 _of_input(3, "a comparison, a count and a division each", "gather_ties spread_ties embedding_shares")
 _of_input(3, "difference, product, count", "histc histogram")
 _of_input(5, "five operations each", "logcumsumexp scaled_sums")

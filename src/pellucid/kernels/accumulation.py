@@ -12,8 +12,9 @@ import numpy as np
 
 from .choice import compiled
 
-__all__ = ["add_along", "add_rows", "add_slices", "places_of", "wrapped"]
+__all__ = ["add_along", "add_bags", "add_rows", "add_slices", "bag_sums", "bags_of", "places_of", "wrapped"]
 
+FEW = 64  # rows of a result for each thread: fewer are shared out by columns
 LINE = 16  # columns that are worth a thread: fewer would share a line of cache with the next thread's
 
 
@@ -38,7 +39,7 @@ def add_rows(size: int, index: np.ndarray, rows: np.ndarray, dtype: np.dtype, sh
         if fast is not None:
             whole, threads = np.empty((size, width), dtype), fast.get_threads()
             index = np.ascontiguousarray(index, np.int64)
-            fast.add_rows(np.ascontiguousarray(rows), index, whole, threads, width >= LINE * threads)
+            fast.add_rows(np.ascontiguousarray(rows), index, whole, threads, size < FEW * threads and width >= LINE * threads)
             return whole.reshape(size, *shape)
     whole = np.zeros((size, width), dtype)
     if index.size and whole.size:
@@ -55,6 +56,41 @@ def _add(whole: np.ndarray, index: np.ndarray, rows: np.ndarray) -> None:
     else:  # element by element: NumPy adds at flat indices much faster than at rows, and than sorting takes
         places = (index[:, None] * width + np.arange(width)).reshape(-1)
         np.add.at(whole.reshape(-1), places, rows.reshape(-1))
+
+
+# --- bags ------------------------------------------------------------------------------------------------------------
+
+
+def bag_sums(table: np.ndarray, index: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The sum of table[index[k]] over each bag's k: [size, width] to [bags, width].
+
+    index: [n], non-negative; starts: [bags], ascending, where each bag begins; zeros for an empty one.
+    """
+    fast = compiled("accumulation", index.size * table.shape[1], table)
+    if fast is None or not table.flags.c_contiguous:
+        return add_rows(starts.size, bags_of(starts, index.size), table.take(index, axis=0), table.dtype, table.shape[1:])
+    out = np.empty((starts.size, table.shape[1]), table.dtype)
+    fast.bag_sums(table, _whole_numbers(index), _whole_numbers(starts), out, fast.get_threads())
+    return out
+
+
+def add_bags(size: int, index: np.ndarray, starts: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Zeros [size, width] with rows[b] added to row index[k] for every k of bag b: the transpose of `bag_sums`."""
+    fast = compiled("accumulation", index.size * rows.shape[1], rows)
+    if fast is None:
+        return add_rows(size, index, rows.take(bags_of(starts, index.size), axis=0), rows.dtype, rows.shape[1:])
+    whole = np.empty((size, rows.shape[1]), rows.dtype)
+    fast.add_bags(np.ascontiguousarray(rows), _whole_numbers(starts), _whole_numbers(index), whole, fast.get_threads())
+    return whole
+
+
+def bags_of(starts: np.ndarray, count: int) -> np.ndarray:
+    """The bag of each of `count` entries."""
+    return np.searchsorted(starts, np.arange(count), side="right") - 1
+
+
+def _whole_numbers(index: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(index, np.int64)
 
 
 # --- single elements ---------------------------------------------------------------------------------------------------

@@ -6,10 +6,10 @@ import itertools
 
 import numpy as np
 
-from .accumulation import add_rows
-from .few_rows import few_rows
+from .accumulation import add_bags, add_rows, bag_sums, bags_of
+from .few_rows import few_rows, few_rows_of_bags
 
-__all__ = ["bag_numbers", "gradient", "gradient_of_few", "largest_in_bags", "one_hot", "taken"]
+__all__ = ["bag_numbers", "bag_sizes", "bag_sums", "gradient", "gradient_of_bags", "gradient_of_few", "largest_in_bags", "one_hot", "taken"]
 
 
 def _shares(rows, indices, size: int, padding_idx: int, scale_grad_by_freq: bool):
@@ -40,6 +40,12 @@ def gradient_of_few(grad: np.ndarray, indices: np.ndarray, size: int, padding_id
     return gradient(grad, indices, size, padding_idx, scale_grad_by_freq) if made is None else made
 
 
+def gradient_of_bags(grad: np.ndarray, indices: np.ndarray, starts: np.ndarray, size: int):
+    """The gradient of `bag_sums`' table from that of its bags [bags, D]; as `FewRows` where few of many rows were chosen."""
+    made = few_rows_of_bags(size, indices, starts, grad)
+    return add_bags(size, indices, starts, grad) if made is None else made
+
+
 def taken(table: np.ndarray, indices: np.ndarray, padding_idx: int, scale_grad_by_freq: bool) -> np.ndarray:
     """The transpose of `gradient`: rows of a table, those of the padding zero, divided by their frequency."""
     flat = indices.reshape(-1)
@@ -51,8 +57,13 @@ def bag_numbers(starts: np.ndarray, count: int) -> np.ndarray:
     """The bag of each of `count` rows, given where bags start: [*S, bags] to [*S, count]."""
     made = np.empty((*starts.shape[:-1], count), np.int64)
     for place in np.ndindex(starts.shape[:-1]):
-        made[place] = np.searchsorted(starts[place], np.arange(count), side="right") - 1
+        made[place] = bags_of(starts[place], count)
     return made
+
+
+def bag_sizes(starts: np.ndarray, count: int) -> np.ndarray:
+    """How many of `count` rows each bag has, 1 for an empty one: the shape of starts [*S, bags]."""
+    return np.maximum(np.diff(starts, append=count), 1)
 
 
 def largest_in_bags(rows: np.ndarray, bags: np.ndarray, counts: np.ndarray, count: int) -> np.ndarray:

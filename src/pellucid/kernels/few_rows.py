@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .accumulation import add_rows
+from .accumulation import add_bags, add_rows
 from .choice import FLOATS, compiled
 
-__all__ = ["FewRows", "few_rows"]
+__all__ = ["FewRows", "few_rows", "few_rows_of_bags"]
 
 LARGE = 1 << 18  # elements of a table that are worth it
 SHARE = 8  # rows of the table for each that is chosen
@@ -50,12 +50,29 @@ def few_rows(size: int, index: np.ndarray, rows: np.ndarray) -> FewRows | None:
 
     The sums are those of `add_rows`, digit by digit.
     """
-    width = rows.shape[1]
-    if size * width < LARGE or index.size * SHARE > size or not index.size or rows.dtype not in FLOATS:
+    if not _pays(size, index, rows):
         return None
-    fast = compiled("accumulation", rows.size, rows)
-    if fast is None:
-        chosen, place = np.unique(index, return_inverse=True)
-    else:
-        chosen, place = fast.numbered(np.ascontiguousarray(index, np.int64), size)
-    return FewRows(size, chosen, add_rows(chosen.size, place.reshape(-1), rows, rows.dtype, (width,)))
+    chosen, place = _numbered(index, size, rows)
+    return FewRows(size, chosen, add_rows(chosen.size, place, rows, rows.dtype, rows.shape[1:]))
+
+
+def few_rows_of_bags(size: int, index: np.ndarray, starts: np.ndarray, rows: np.ndarray) -> FewRows | None:
+    """`few_rows`, where all indices of a bag get the same row: rows [bags, width]; starts [bags], where each bag begins."""
+    if not _pays(size, index, rows):
+        return None
+    chosen, place = _numbered(index, size, rows)
+    return FewRows(size, chosen, add_bags(chosen.size, place, starts, rows))
+
+
+def _pays(size: int, index: np.ndarray, rows: np.ndarray) -> bool:
+    large = size * rows.shape[1] >= LARGE and 0 < index.size * SHARE <= size
+    return large and rows.dtype in FLOATS
+
+
+def _numbered(index: np.ndarray, size: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different indices, ascending, and for each index its number among them."""
+    fast = compiled("accumulation", index.size * rows.shape[1], rows)
+    if fast is not None:
+        return fast.numbered(np.ascontiguousarray(index, np.int64), size)
+    chosen, place = np.unique(index, return_inverse=True)
+    return chosen, place.reshape(-1)

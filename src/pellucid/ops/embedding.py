@@ -147,12 +147,48 @@ class sum_bags:
     def samples(make): yield (make(5, 3), np.array([0, 0, 2, 2, 2]), 4), {}
 
 
+@operator(module=None, exact=True, linear=True)
+class bag_sums:
+    """Rows of a table added up bag by bag: `sum_bags` of `embedding`, without the rows between.
+
+    weight: [V, D]; indices: [n]; starts: [bags], ascending, where each bag begins. Returns [bags, D].
+    """
+
+    def forward(xp, weight: Array, indices: Index, starts: Index): return kernel.bag_sums(weight, indices, starts)
+
+    def vjp_weight(F, grad, indices, starts, weight_shape):
+        if F is arrays:
+            return kernel.gradient_of_bags(grad, indices, starts, weight_shape[0])
+        rows = F.embedding(grad, F.bag_numbers(starts, indices.shape[0]), -1, False)
+        return F.embedding_dense_backward(rows, indices, weight_shape[0], -1, False)
+
+    def batch(F, size_of_batch, batched, weight, indices, starts):
+        weight, indices, starts = _both(F, size_of_batch, batched, weight=weight, indices=indices, starts=starts)
+        rows = F.embedding(into(F, weight, 0), F.numbered(indices, weight.shape[1], 0), -1, False)
+        bags = F.reshape(F.numbered(F.bag_numbers(starts, indices.shape[1]), starts.shape[1], 0), (-1,))
+        made = F.sum_bags(into(F, rows, 0), bags, size_of_batch * starts.shape[1])
+        return out_of(F, made, 0, size_of_batch, starts.shape[1])
+
+    def samples(make):
+        yield (make(5, 3), make.integers(6, high=5), np.array([0, 2, 2, 3])), {}
+        yield (make(5, 3), make.integers(2, high=5), np.array([0])), {}
+        yield (make(3, 5).T, make.integers(4, high=5), np.array([0, 4])), {}
+
+
 @operator(module=None, batching="leading")
 class bag_numbers:
     """The bag of each of `count` rows, given where bags start. starts: [*S, bags]. Returns [*S, count]."""
 
     def forward(xp, starts: Index, count: int):
         return kernel.bag_numbers(starts, count)
+
+
+@operator(module=None, batching="leading")
+class bag_sizes:
+    """How many of `count` rows each bag has, given where bags start; 1 for an empty one. starts: [*S, bags]. Returns its shape."""
+
+    def forward(xp, starts: Index, count: int):
+        return kernel.bag_sizes(starts, count)
 
 
 @operator(module=None, batching="leading")

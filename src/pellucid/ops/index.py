@@ -80,7 +80,8 @@ FAMILIES: dict[str, dict[str, str]] = {
         "operators": "_cdist _pdist at_least euclidean_dist pair_differences pair_differences_backward",
     },
     "embedding": {
-        "operators": "bag_numbers embedding_dense_backward embedding_shares largest_in_bags one_hot_rows sum_bags",
+        "operators": """bag_numbers bag_sizes bag_sums embedding_dense_backward embedding_shares largest_in_bags one_hot_rows
+            sum_bags""",
         "operators torch": "embedding",
     },
     "expansion": {

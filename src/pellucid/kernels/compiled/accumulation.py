@@ -9,32 +9,58 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from . import get_threads, parallel, serial
+from . import get_threads, inner, parallel, serial
+from .blas import address, at
 
-__all__ = ["add_at", "add_rows", "get_threads", "numbered"]
+__all__ = ["add_at", "add_bags", "add_rows", "bag_sums", "get_threads", "numbered"]
+
+
+@inner
+def _add_part(rows, row, whole, place, left, right):
+    """Columns `left` to `right` of a row added to those of another. By address: a slice would count a reference, in all threads."""
+    width, size = rows.shape[1], np.int64(rows.itemsize)
+    like = rows.dtype.type(0)
+    given = at(address(rows) + (row * width + left) * size, right - left, like)
+    into = at(address(whole) + (place * width + left) * size, right - left, like)
+    for j in range(len(into)):
+        into[j] += given[j]
+
+
+@inner
+def _is_owner(place, part, parts):
+    """Whether a part of the work owns a row of the result: by fours, so that often chosen neighbours are shared out evenly."""
+    return (np.uint32(place) >> np.uint32(2)) % np.uint32(parts) == part
+
+
+@inner
+def _clear(whole, part, parts):
+    """Zeros in the rows that a part owns."""
+    width, like = whole.shape[1], whole.dtype.type(0)
+    for row in range(4 * part, len(whole), 4 * parts):
+        into = at(address(whole) + row * width * whole.itemsize, min(4, len(whole) - row) * width, like)
+        for j in range(len(into)):
+            into[j] = like
 
 
 @parallel
 def add_rows(rows, index, whole, parts, by_columns):
     """whole = 0, then whole[index[k]] += rows[k] for every k. rows: [n, width]; whole: [size, width].
 
-    by_columns: a thread owns some columns, so that all have the same work; otherwise some rows. Reads rows once, the index
-    once a thread, and reads and writes whole rows n times, from cache if they are few. Plain form: `add_rows`.
+    A thread owns some rows of the result, so that they stay in its cache; or, by_columns, some columns, where there are few
+    rows. Reads rows once, the index once a thread, and reads and writes whole rows n times. Plain form: `add_rows`.
     """
-    size, width = whole.shape
+    width = whole.shape[1]
     for part in prange(parts):
-        low, high, left, right = 0, size, 0, width
         if by_columns:
             left, right = part * width // parts, (part + 1) * width // parts
+            whole[:, left:right] = 0
+            for k in range(index.size):
+                _add_part(rows, k, whole, index[k], left, right)
         else:
-            low, high = part * size // parts, (part + 1) * size // parts
-        whole[low:high, left:right] = 0
-        for k in range(index.size):
-            place = index[k]
-            if low <= place < high:
-                into, given = whole[place, left:right], rows[k, left:right]
-                for j in range(into.size):
-                    into[j] += given[j]
+            _clear(whole, part, parts)
+            for k in range(index.size):
+                if _is_owner(index[k], part, parts):
+                    _add_part(rows, k, whole, index[k], np.int64(0), width)
 
 
 @parallel
@@ -59,6 +85,36 @@ def add_at(values, index, whole, parts):
                         whole[o, place, i] += values[o, k, i]
 
 
+@parallel
+def bag_sums(table, index, starts, out, parts):
+    """out[b] = the sum of table[index[k]] for k from starts[b] up to the next start. table: [size, width]; out: [bags, width].
+
+    Reads each chosen row once, from memory, and writes `out` once. Plain form: `bag_sums` of `kernels/embedding.py`.
+    """
+    bags = len(starts)
+    for part in prange(parts):
+        for b in range(part * bags // parts, (part + 1) * bags // parts):
+            out[b] = 0
+            for k in range(starts[b], starts[b + 1] if b + 1 < bags else index.size):
+                _add_part(table, index[k], out, b, np.int64(0), out.shape[1])
+
+
+@parallel
+def add_bags(rows, starts, index, whole, parts):
+    """whole = 0, then whole[index[k]] += rows[b] for every k of bag b: the transpose of `bag_sums`.
+
+    A thread owns some rows of the result, so that they stay in its cache. Reads rows from the cache, and reads and writes rows
+    of `whole` index.size times.
+    """
+    bags = len(starts)
+    for part in prange(parts):
+        _clear(whole, part, parts)
+        for b in range(bags):
+            for k in range(starts[b], starts[b + 1] if b + 1 < bags else index.size):
+                if _is_owner(index[k], part, parts):
+                    _add_part(rows, b, whole, index[k], np.int64(0), rows.shape[1])
+
+
 @serial
 def numbered(index, size):
     """The different indices, ascending, and for each of `index` [n] its number among them.
@@ -68,11 +124,12 @@ def numbered(index, size):
     numbers = np.zeros(size, np.int32)
     for k in range(index.size):
         numbers[index[k]] = 1
-    chosen = np.empty(min(size, index.size), np.int64)
-    count = 0
-    for place in range(size):
-        if numbers[place]:
-            chosen[count] = place
-            numbers[place] = count
-            count += 1
-    return chosen[:count], numbers[index].astype(np.int64)
+    chosen, count = np.empty(index.size + 1, np.int64), 0
+    for place in range(size):  # without a branch, which nobody could foresee
+        chosen[count] = place
+        was_chosen, numbers[place] = numbers[place], count
+        count += was_chosen
+    found = np.empty(index.size, np.int64)
+    for k in range(index.size):
+        found[k] = numbers[index[k]]
+    return chosen[:count], found
