@@ -189,7 +189,7 @@ _each(1, "one evaluation of the function", """
 _each(2, "two comparisons", "clamp_tensor hardshrink hardtanh_kernel pass_inside pass_outside within aminmax")
 _each(2, "a division and a rounding", "floor_divide fmod remainder")
 _each(2, "two operations", "rsqrt entr leaky_relu prelu_kernel rrelu_kernel slope_below xlogy xlog1py pow_less_one pow_vanishes")
-_each(3, "three operations", "at_least lerp sinc softshrink logit tanh_backward sigmoid_backward addcmul addcdiv")
+_each(3, "three operations", "at_least lerp sinc softshrink logit tanh_backward tanh_curvature sigmoid_backward addcmul addcdiv")
 _each(4, "two squares, their sum, the root", "hypot")
 _each(4, "minus, exp, plus, division", "sigmoid")
 _each(4, "comparison, exp, minus, times", "elu_kernel")

@@ -17,7 +17,7 @@ from .choice import compiled
 __all__ = [
     "elu", "elu_backward", "erf", "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "hardswish", "hardswish_backward",
     "log_sigmoid", "log_sigmoid_backward", "mish", "mish_backward", "sigmoid", "sigmoid_backward", "silu", "silu_backward",
-    "softplus", "softplus_backward", "tanh_backward",
+    "softplus", "softplus_backward", "tanh_backward", "tanh_curvature",
 ]  # fmt: skip
 
 INNER, CUBE, DENSITY = math.sqrt(2 / math.pi), 0.044715, 1 / math.sqrt(2 * math.pi)
@@ -56,6 +56,12 @@ def tanh_backward(grad: np.ndarray, y: np.ndarray) -> np.ndarray:
     """grad (1 - y^2), with y = tanh(x)."""
     fast = _compiled("tanh_backward", (grad, y))
     return grad * (1 - y * y) if fast is None else fast
+
+
+def tanh_curvature(grad: np.ndarray, other: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """-2 grad other y: what a gradient of `tanh_backward` hands on to y."""
+    fast = _compiled("tanh_curvature", (grad, other, y))
+    return grad * (-2 * y * other) if fast is None else fast
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

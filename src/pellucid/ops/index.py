@@ -310,7 +310,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "Tensor operators special torch": "sinc",
         "Tensor operators torch": "acos acosh asin asinh atan atan2 atanh cos cosh hypot sin sinh tan",
         "Tensor torch": "arccos arccosh arcsin arcsinh arctan arctan2 arctanh",
-        "operators": "tanh_backward",
+        "operators": "tanh_backward tanh_curvature",
     },
     "views": {
         "Tensor operators": "view",

@@ -17,7 +17,7 @@ from . import parallel
 __all__ = [
     "elu", "elu_backward", "erf", "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "hardswish",
     "hardswish_backward", "log_sigmoid", "log_sigmoid_backward", "mish", "mish_backward", "sigmoid", "sigmoid_backward",
-    "silu", "silu_backward", "softplus", "softplus_backward", "tanh_backward",
+    "silu", "silu_backward", "softplus", "softplus_backward", "tanh_backward", "tanh_curvature",
 ]  # fmt: skip
 
 INNER, CUBE, DENSITY = math.sqrt(2 / math.pi), 0.044715, 1 / math.sqrt(2 * math.pi)
@@ -37,6 +37,13 @@ def tanh_backward(grad, y, out):
     one = y.dtype.type(1)
     for i in prange(y.size):
         out[i] = grad[i] * (one - y[i] * y[i])
+
+
+@parallel
+def tanh_curvature(grad, other, y, out):
+    factor = y.dtype.type(-2)
+    for i in prange(y.size):
+        out[i] = grad[i] * (factor * y[i] * other[i])
 
 
 @parallel

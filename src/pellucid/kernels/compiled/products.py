@@ -18,7 +18,7 @@ import numpy as np
 
 from . import get_threads, inner, parallel, tasks_of
 from .blas import address, at, gemm_at, gemv_at
-from .tiles import multiply
+from .tiles import multiply, steps_of
 
 __all__ = ["as_stored", "leading_steps", "product", "start_of"]
 
@@ -201,17 +201,11 @@ def _block(task, starts, width, buffer, factors, sizes, batch, steps, added, blo
     elif m == 1:
         gemv_at(breadth, length, alpha, b, ldb, 1 - b_turned, a, one, c)
     elif tiled:
-        of_a, of_b = _steps(lda, a_turned, width), _steps(ldb, b_turned, width)
+        of_a, of_b = steps_of(lda, a_turned, width), steps_of(ldb, b_turned, width)
         shape = height, breadth, length
-        multiply(shape, a, of_a[0], of_a[1], b, of_b[0], of_b[1], start, start_row, c, n * width, alpha, buffer)
+        multiply(shape, a, of_a[0], of_a[1], b, of_b[0], of_b[1], start, start_row, c, n * width, alpha)
     else:
         gemm_at(height, breadth, length, alpha, a, lda, a_turned, b, ldb, b_turned, beta, c, n)
-
-
-@inner
-def _steps(lead, turned, width):
-    """The bytes from row to row and from column to column of a matrix as it is stored."""
-    return (width, lead * width) if turned else (lead * width, width)
 
 
 @inner

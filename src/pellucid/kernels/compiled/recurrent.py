@@ -135,14 +135,14 @@ def _multiply(a, step, rows, panels, number, out, out_step):
 
     2 * LANES * rows * depth FLOPs; reads the panel once from the second-level cache. step, out_step: bytes from row to row.
     """
-    width, whole, like = np.int64(panels.itemsize), panels.shape[1], panels[0, 0, 0]
+    width, whole, one = np.int64(panels.itemsize), panels.shape[1], panels.dtype.type(1)
     line, lanes = LANES * width, 2 * REGISTER // width
     start = address(panels) + number * whole * line
     for first in range(0, whole, DEPTH):
         depth, factor = np.int64(min(DEPTH, whole - first)), a + first * width
         for column in range(0, line, 2 * REGISTER):
             panel, to = start + first * line + column, out + column
-            multiply_panel(rows, lanes, factor, step, width, panel, line, depth, to, out_step, to, out_step, to, like)
+            multiply_panel(rows, lanes, factor, step, width, panel, line, depth, to, out_step, to, out_step, to, one)
 
 
 # --- forward ---------------------------------------------------------------------------------------------------------

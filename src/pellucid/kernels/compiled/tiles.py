@@ -20,7 +20,7 @@ from . import inner
 from .blas import address, at, width_of
 from .transposition import turn_at
 
-__all__ = ["REGISTER", "multiply", "multiply_panel"]
+__all__ = ["REGISTER", "multiply", "multiply_panel", "steps_of"]
 
 
 def _register_bytes() -> int:
@@ -34,15 +34,16 @@ ROWS = 14 if REGISTER == 64 else 6  # twice as many sums, two registers of B and
 DEPTH = 512  # of a panel, which the first-level cache holds in part and the second-level cache whole
 BLOCK = 1 << 20  # bytes of A that stay in the second-level cache while panels come and go
 IN_PLACE = 64  # rows of A up to which B, if its rows are contiguous, is read where it lies: packing would not pay
+NEAR = 1024  # bytes from row to row of B up to which it is as good as packed
 SQUARE = 64  # bytes of a side that `turn_at` transposes
 
 
 def _tile_of(count: int):
-    """A function `tile(a, row_step, step, panel, panel_step, depth, start, start_step, out, out_step, like)` for `count` rows.
+    """A function `tile(a, row_step, step, panel, panel_step, depth, start, start_step, out, out_step, alpha)` for `count` rows.
 
-    out[rows, columns] = start[rows, columns] + a[rows, depth] @ panel[depth, columns] for as many columns as two registers hold,
-    all by address, for kernels. row_step, step: bytes from row to row and from column to column of A; the other steps: from
-    row to row. start: 0 for none. like: a number of the dtype.
+    out[rows, columns] = start[rows, columns] + alpha a[rows, depth] @ panel[depth, columns] for as many columns as two registers
+    hold, all by address, for kernels. row_step, step: bytes from row to row and from column to column of A; the other steps: from
+    row to row. start: 0 for none. alpha: a number of the dtype.
     """
 
     def generate(context, builder, signature, arguments):
@@ -51,7 +52,7 @@ def _tile_of(count: int):
         vector = ir.VectorType(kind, REGISTER // width)
         name = f"llvm.fma.v{vector.count}f{8 * width}"
         fma = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
-        a, row_step, step, panel, panel_step, depth, start, start_step, out, out_step, _ = arguments
+        a, row_step, step, panel, panel_step, depth, start, start_step, out, out_step, alpha = arguments
         places = [(r, v) for r in range(count) for v in range(2)]
         sums = {place: cgutils.alloca_once(builder, vector) for place in places}
 
@@ -62,31 +63,37 @@ def _tile_of(count: int):
             found = builder.add(first, builder.mul(step, number(r)))
             return builder.inttoptr(builder.add(found, number(v * REGISTER)), to.as_pointer())
 
-        with builder.if_else(builder.icmp_signed("==", start, number(0))) as (fresh, begun):
-            with fresh:
-                for r, v in places:
-                    builder.store(ir.Constant(vector, [0.0] * vector.count), sums[r, v])
-            with begun:
-                for r, v in places:
-                    builder.store(builder.load(place(start, start_step, r, v, vector), align=width), sums[r, v])
+        def spread(value):
+            one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
+            return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
+
+        for total in sums.values():
+            builder.store(ir.Constant(vector, [0.0] * vector.count), total)
         with cgutils.for_range(builder, depth) as loop:
             line = builder.add(panel, builder.mul(loop.index, panel_step))
             column = builder.add(a, builder.mul(loop.index, step))
             factors = [builder.load(place(line, number(0), 0, v, vector), align=width) for v in range(2)]
             for r in range(count):
-                value = builder.load(place(column, row_step, r, 0, kind))
-                one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
-                mask = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
-                all_lanes = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
+                all_lanes = spread(builder.load(place(column, row_step, r, 0, kind)))
                 for v in range(2):
                     builder.store(builder.call(fma, [all_lanes, factors[v], builder.load(sums[r, v])]), sums[r, v])
-        for r, v in places:
-            builder.store(builder.load(sums[r, v]), place(out, out_step, r, v, vector), align=width)
+        factor = spread(alpha)
+        with builder.if_else(builder.icmp_signed("==", start, number(0))) as (fresh, begun):
+            with fresh:
+                for r, v in places:
+                    made = builder.fmul(factor, builder.load(sums[r, v]))
+                    builder.store(made, place(out, out_step, r, v, vector), align=width)
+            with begun:
+                for r, v in places:
+                    before = builder.load(place(start, start_step, r, v, vector), align=width)
+                    made = builder.call(fma, [factor, builder.load(sums[r, v]), before])
+                    builder.store(made, place(out, out_step, r, v, vector), align=width)
         return context.get_dummy_value()
 
     @intrinsic
-    def tile(typing, a, row_step, step, panel, panel_step, depth, start, start_step, out, out_step, like):
-        return types.void(*[types.int64] * 10, like), generate
+    def tile(typing, a, row_step, step, panel, panel_step, depth, start, start_step, out, out_step, alpha):
+        return types.void(*[types.int64] * 10, alpha), generate
 
     return tile
 
@@ -95,18 +102,24 @@ _tile, _tile_8, _tile_4, _tile_2, _tile_1 = (_tile_of(rows) for rows in (ROWS, 8
 
 
 @inner
-def multiply(sizes, a, a_row, a_column, b, b_row, b_column, start, start_row, out, out_row, alpha, of):
+def steps_of(lead, turned, width):
+    """The bytes from row to row and from column to column of a matrix as it is stored."""
+    return (width, np.int64(lead * width)) if turned else (np.int64(lead * width), width)
+
+
+@inner
+def multiply(sizes, a, a_row, a_column, b, b_row, b_column, start, start_row, out, out_row, alpha):
     """out = start + alpha A B, for sizes (rows, columns, depth); start 0 for none; its columns and those of out are contiguous.
 
     2 * rows * columns * depth FLOPs. Reads B once for each BLOCK of A, and A, from the cache, once for each panel; writes out
-    once for each DEPTH. alpha: a number of the dtype of the array `of`. Plain form: `numpy.matmul`.
+    once for each DEPTH. alpha: a number of the dtype. Plain form: `numpy.matmul`.
     """
     rows, columns, depth = sizes
     width = width_of(alpha)
     lanes = 2 * REGISTER // width
     parts = (depth + DEPTH - 1) // DEPTH
     stretch = (depth + parts - 1) // parts
-    room = np.empty((stretch + ROWS) * lanes, of.dtype)
+    room = np.empty((stretch + ROWS) * lanes, type(alpha))
     panel = address(room)
     edge = panel + stretch * lanes * width
     height = max(ROWS, BLOCK // (stretch * width) // ROWS * ROWS)
@@ -117,7 +130,8 @@ def multiply(sizes, a, a_row, a_column, b, b_row, b_column, start, start_row, ou
             for n in range(0, columns, lanes):
                 count = min(lanes, columns - n)
                 strip, step = b + k * b_row + n * b_column, np.int64(b_row)
-                if number > IN_PLACE or count < lanes or b_column != width or alpha != 1:
+                scattered = number > IN_PLACE and b_row > NEAR
+                if scattered or count < lanes or b_column != width:
                     _pack(panel, strip, b_row, b_column, length, count, alpha)
                     strip, step = panel, np.int64(2 * REGISTER)
                 to = out + m * out_row + n * width
@@ -126,19 +140,16 @@ def multiply(sizes, a, a_row, a_column, b, b_row, b_column, start, start_row, ou
 
 
 @inner
-def _pack(panel, b, row, column, depth, count, alpha):
-    """Some columns of B, times alpha, as a panel [depth, lanes], filled up with zeros."""
-    lanes = 2 * REGISTER // width_of(alpha)
-    to = at(panel, depth * lanes, alpha)
+def _pack(panel, b, row, column, depth, count, like):
+    """Some columns of B as a panel [depth, lanes], filled up with zeros."""
+    lanes = 2 * REGISTER // width_of(like)
+    to = at(panel, depth * lanes, like)
     if count < lanes:
         to[:] = 0
-    if column == width_of(alpha):
-        _copy(to, b, row, depth, count, alpha)
+    if column == width_of(like):
+        _copy(to, b, row, depth, count, like)
     else:
-        _copy_turned(to, b, column, depth, count, alpha)
-    if alpha != 1:
-        for i in range(depth * lanes):
-            to[i] *= alpha
+        _copy_turned(to, b, column, depth, count, like)
 
 
 @inner
@@ -171,20 +182,20 @@ def _copy_turned(to, source, step, depth, count, like):
 
 
 @inner
-def multiply_panel(rows, columns, a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, edge, like):
-    """out = start + A times one panel [depth, columns], of at most as many columns as two registers hold; all by address.
+def multiply_panel(rows, columns, a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, edge, alpha):
+    """out = start + alpha A times one panel [depth, columns], of at most as many columns as two registers hold; all by address.
 
     step: bytes from row to row of the panel; edge: room for a tile, used where there are fewer columns.
     """
     row = 0
-    whole = columns == 2 * REGISTER // width_of(like)
+    whole = columns == 2 * REGISTER // width_of(alpha)
     while row < rows:
         height = _height(rows - row)
         source, begin, to = a + row * a_row, start + row * start_row if start else start, out + row * out_row
         if whole:
-            _rows(height, source, a_row, a_column, panel, step, depth, begin, start_row, to, out_row, like)
+            _rows(height, source, a_row, a_column, panel, step, depth, begin, start_row, to, out_row, alpha)
         else:
-            _edge(height, columns, source, a_row, a_column, panel, depth, begin, start_row, to, out_row, edge, like)
+            _edge(height, columns, source, a_row, a_column, panel, depth, begin, start_row, to, out_row, edge, alpha)
         row += height
 
 
@@ -195,31 +206,31 @@ def _height(left):
 
 
 @inner
-def _rows(height, a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, like):
+def _rows(height, a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, alpha):
     """One tile."""
     if height == ROWS:
-        _tile(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, like)
+        _tile(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, alpha)
     elif height == 8:
-        _tile_8(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, like)
+        _tile_8(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, alpha)
     elif height == 4:
-        _tile_4(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, like)
+        _tile_4(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, alpha)
     elif height == 2:
-        _tile_2(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, like)
+        _tile_2(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, alpha)
     else:
-        _tile_1(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, like)
+        _tile_1(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, alpha)
 
 
 @inner
-def _edge(height, columns, a, a_row, a_column, panel, depth, start, start_row, out, out_row, edge, like):
+def _edge(height, columns, a, a_row, a_column, panel, depth, start, start_row, out, out_row, edge, alpha):
     """A tile of fewer columns than two registers hold: made elsewhere, and copied."""
     step = np.int64(2 * REGISTER)
     if start:
         for r in range(height):
-            line, to = at(start + r * start_row, columns, like), at(edge + r * step, columns, like)
+            line, to = at(start + r * start_row, columns, alpha), at(edge + r * step, columns, alpha)
             for i in range(columns):
                 to[i] = line[i]
-    _rows(height, a, a_row, a_column, panel, step, depth, edge if start else start, step, edge, step, like)
+    _rows(height, a, a_row, a_column, panel, step, depth, edge if start else start, step, edge, step, alpha)
     for r in range(height):
-        line, to = at(edge + r * step, columns, like), at(out + r * out_row, columns, like)
+        line, to = at(edge + r * step, columns, alpha), at(out + r * out_row, columns, alpha)
         for i in range(columns):
             to[i] = line[i]
