@@ -151,24 +151,25 @@ def test_an_array_that_may_not_be_written_is_read(dtype):
 
 @pytest.mark.parametrize(("count", "m", "n", "k", "threads"), [
     (1, 784, 256, 64, 2), (1, 64, 256, 784, 16), (1, 1, 4096, 4096, 8), (3, 500, 500, 500, 8), (48, 128, 128, 64, 4), (1, 8, 8, 8, 64),
-    (1, 64, 64, 100000, 8), (5, 3, 3, 3, 2),
+    (1, 64, 64, 100000, 8), (5, 3, 3, 3, 2), (1, 512, 512, 512, 4),
 ])  # fmt: skip
-def test_blocks_cover_the_result_and_are_worth_a_thread(count, m, n, k, threads):
+@pytest.mark.parametrize("turned", [0, 1])
+def test_blocks_cover_the_result_and_are_worth_a_thread(count, m, n, k, threads, turned):
     kernels = pytest.importorskip("pellucid.kernels.compiled.products")
-    rows, columns, parts = kernels._blocks(count, m, n, k, threads)
+    rows, columns, parts = kernels._blocks(count, m, n, k, threads, turned)
     assert 1 <= rows <= m
     assert 1 <= columns <= n
     assert parts == 1 or (parts <= 16 and count == 1 and k // parts >= kernels.LEAST_DEPTH)
     assert m * n * k // (rows * columns * parts) >= kernels.LEAST_BLOCK or rows * columns * parts == 1
     if count == 1 and m * n * k >= threads * kernels.LEAST_BLOCK * 4 and min(m, n) > 256:
-        assert rows * columns == threads
+        assert rows * columns == threads * (1 if turned or m * n * k < kernels.FINE else 2)
 
 
 @pytest.mark.parametrize("turned", ["none", "first", "second", "both"])
 @pytest.mark.parametrize("rows", [*range(2, 16), 29, 64, 65, 601])
 def test_every_height_of_a_tile(dtype, rows, turned):
     """Depths and columns that end inside, at the end and after the end of a tile, a stretch and a register."""
-    for depth, columns in ((1, 2), (16, 33), (511, 31), (513, 64), (40, 100)):
+    for depth, columns in ((1, 2), (16, 33), (511, 31), (513, 64), (40, 100), (70, 130)):
         a = numbers(dtype, depth, rows).T if turned in ("first", "both") else numbers(dtype, rows, depth)
         b = numbers(dtype, columns, depth).T if turned in ("second", "both") else numbers(dtype, depth, columns)
         close(products.matmul(a, b), np.matmul(a, b))

@@ -24,8 +24,9 @@ __all__ = ["as_stored", "leading_steps", "product", "start_of"]
 
 MOST_DIMENSIONS = 3  # of batches, once neighbours that can be counted as one are
 LEAST_BLOCK = 1 << 17  # multiplications in a block that is worth a thread
-TILED = 1 << 27  # multiplications of a block up to which tiles are faster than BLAS
-TILED_TURNED = 1 << 25  # the same where A lies transposed
+TILED = 1 << 29  # multiplications of a block up to which tiles are faster than BLAS
+TILED_TURNED = 1 << 26  # the same where A lies transposed
+FINE = 1 << 25  # multiplications from which on each thread gets two blocks: if one thread is held up, the other takes over
 LEAST_SIDE = 16  # rows or columns of a block: thinner ones waste what is packed
 LEAST_DEPTH = 1024  # a sum is split from twice this length on, where the result is too small to be shared out
 
@@ -52,7 +53,7 @@ def product(a: np.ndarray, b: np.ndarray, addend: np.ndarray | None = None, alph
     if addend is not None:
         d, added = addend, (1, *_inner_steps(addend), *(steps[6:] or (0, 0, 0)))
     threads, kind = get_threads(), a.dtype.type
-    blocks = _blocks(count, m, n, k, threads)
+    blocks = _blocks(count, m, n, k, threads, a_turned)
     with tasks_of(count * blocks[0] * blocks[1] * blocks[2]):
         _products(
             start_of(a), start_of(b), start_of(c), start_of(d), (kind(alpha), *FACTORS[kind]),
@@ -128,8 +129,8 @@ def _broadcast_strides(array: np.ndarray, rank: int) -> list[int]:
 
 
 @functools.lru_cache(4096)
-def _blocks(count: int, m: int, n: int, k: int, threads: int) -> tuple[int, int, int]:
-    """Into how many rows, columns and parts of the sum each of `count` products is split.
+def _blocks(count: int, m: int, n: int, k: int, threads: int, a_turned: int) -> tuple[int, int, int]:
+    """Into how many rows, columns and parts of the sum each of `count` products is split; a_turned: whether A lies transposed.
 
     Parts of the sum do not depend on the number of threads: results do not either, but for the order BLAS adds in.
     """
@@ -139,6 +140,8 @@ def _blocks(count: int, m: int, n: int, k: int, threads: int) -> tuple[int, int,
     if threads == 1 or count >= 4 * threads:
         return 1, 1, 1
     wanted = threads if count == 1 or count % threads else max(1, threads // count)
+    if count == 1 and work >= FINE and not a_turned:
+        wanted *= 2
     wanted = max(1, min(wanted, work // LEAST_BLOCK))
     best = (1, 1, 1)
     for rows in range(1, wanted + 1):

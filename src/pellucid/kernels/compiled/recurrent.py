@@ -23,7 +23,7 @@ from pellucid.kernels.recurrent import Saved, before_steps
 from . import parallel, serial
 from .blas import address
 from .mathematics import sigmoid, tanh
-from .tiles import REGISTER, multiply_panel
+from .tiles import REGISTER, ROWS, multiply_panel
 
 __all__ = ["backward", "forward"]
 
@@ -139,10 +139,10 @@ def _multiply(a, step, rows, panels, number, out, out_step):
     line, lanes = LANES * width, 2 * REGISTER // width
     start = address(panels) + number * whole * line
     for first in range(0, whole, DEPTH):
-        depth, factor = np.int64(min(DEPTH, whole - first)), a + first * width
+        depth, given = np.int64(min(DEPTH, whole - first)), (a + first * width, step, width, ROWS * step)
         for column in range(0, line, 2 * REGISTER):
             panel, to = start + first * line + column, out + column
-            multiply_panel(rows, lanes, factor, step, width, panel, line, depth, to, out_step, to, out_step, to, one)
+            multiply_panel(rows, lanes, given, panel, line, depth, to, out_step, to, out_step, to, one)
 
 
 # --- forward ---------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from . import inner
 from .blas import address, at, width_of
 from .transposition import turn_at
 
-__all__ = ["REGISTER", "multiply", "multiply_panel", "steps_of"]
+__all__ = ["REGISTER", "ROWS", "multiply", "multiply_panel", "steps_of"]
 
 
 def _register_bytes() -> int:
@@ -34,6 +34,7 @@ ROWS = 14 if REGISTER == 64 else 6  # twice as many sums, two registers of B and
 DEPTH = 512  # of a panel, which the first-level cache holds in part and the second-level cache whole
 BLOCK = 1 << 20  # bytes of A that stay in the second-level cache while panels come and go
 IN_PLACE = 64  # rows of A up to which B, if its rows are contiguous, is read where it lies: packing would not pay
+PANELS = 4  # of B, for which it pays to pack an A that lies transposed
 NEAR = 1024  # bytes from row to row of B up to which it is as good as packed
 SQUARE = 64  # bytes of a side that `turn_at` transposes
 
@@ -119,14 +120,20 @@ def multiply(sizes, a, a_row, a_column, b, b_row, b_column, start, start_row, ou
     lanes = 2 * REGISTER // width
     parts = (depth + DEPTH - 1) // DEPTH
     stretch = (depth + parts - 1) // parts
-    room = np.empty((stretch + ROWS) * lanes, type(alpha))
+    height = max(ROWS, min(BLOCK // (stretch * width), rows + ROWS - 1) // ROWS * ROWS)
+    packs = a_column != width and columns >= PANELS * lanes
+    room = np.empty((stretch + ROWS) * lanes + (stretch * height if packs else 0), type(alpha))
     panel = address(room)
     edge = panel + stretch * lanes * width
-    height = max(ROWS, BLOCK // (stretch * width) // ROWS * ROWS)
+    packed = edge + ROWS * lanes * width
     for k in range(0, depth, stretch):
         length = min(stretch, depth - k)
         for m in range(0, rows, height):
-            factor, number = a + k * a_column + m * a_row, min(height, rows - m)
+            number = min(height, rows - m)
+            factor, down, along, pitch = a + k * a_column + m * a_row, a_row, a_column, ROWS * a_row
+            if packs:
+                _pack_rows(packed, factor, a_column, number, length, alpha)
+                factor, down, along, pitch = packed, width, ROWS * width, length * ROWS * width
             for n in range(0, columns, lanes):
                 count = min(lanes, columns - n)
                 strip, step = b + k * b_row + n * b_column, np.int64(b_row)
@@ -136,7 +143,25 @@ def multiply(sizes, a, a_row, a_column, b, b_row, b_column, start, start_row, ou
                     strip, step = panel, np.int64(2 * REGISTER)
                 to = out + m * out_row + n * width
                 first, first_row = (to, out_row) if k else (start + m * start_row + n * width if start else start, start_row)
-                multiply_panel(number, count, factor, a_row, a_column, strip, step, length, first, first_row, to, out_row, edge, alpha)
+                given = factor, down, along, pitch
+                multiply_panel(number, count, given, strip, step, length, first, first_row, to, out_row, edge, alpha)
+
+
+@inner
+def _pack_rows(packed, source, step, rows, depth, like):
+    """Rows of A, whose columns lie in memory as rows, as tiles [rows / ROWS, depth, ROWS]."""
+    width = width_of(like)
+    for k in range(depth):
+        for r in range(0, rows, ROWS):
+            count = min(ROWS, rows - r)
+            line = at(source + k * step + r * width, count, like)
+            to = at(packed + (r * depth + k * ROWS) * width, ROWS, like)
+            if count == ROWS:
+                for i in range(ROWS):
+                    to[i] = line[i]
+            else:
+                for i in range(count):
+                    to[i] = line[i]
 
 
 @inner
@@ -182,16 +207,18 @@ def _copy_turned(to, source, step, depth, count, like):
 
 
 @inner
-def multiply_panel(rows, columns, a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, edge, alpha):
+def multiply_panel(rows, columns, a, panel, step, depth, start, start_row, out, out_row, edge, alpha):
     """out = start + alpha A times one panel [depth, columns], of at most as many columns as two registers hold; all by address.
 
-    step: bytes from row to row of the panel; edge: room for a tile, used where there are fewer columns.
+    a: A's address, and the bytes from row to row, from column to column, and from one ROWS rows to the next. step: bytes from
+    row to row of the panel; edge: room for a tile, used where there are fewer columns.
     """
+    first_a, a_row, a_column, pitch = a
     row = 0
     whole = columns == 2 * REGISTER // width_of(alpha)
     while row < rows:
         height = _height(rows - row)
-        source, begin, to = a + row * a_row, start + row * start_row if start else start, out + row * out_row
+        source, begin, to = first_a + row // ROWS * pitch + row % ROWS * a_row, start + row * start_row if start else start, out + row * out_row
         if whole:
             _rows(height, source, a_row, a_column, panel, step, depth, begin, start_row, to, out_row, alpha)
         else:
