@@ -14,7 +14,7 @@ import numpy as np
 from . import get_threads, serial
 from .blas import at
 
-__all__ = ["blocks_for", "offsets_of", "part", "run", "table_by_address", "table_of"]
+__all__ = ["blocks_for", "offsets_of", "part", "row_at", "run", "table_by_address", "table_of"]
 
 _HEADER = object.__basicsize__  # CPython's header of an object; the address of the data comes next
 
@@ -42,6 +42,19 @@ def run(row, column, start, stop, like):
     """Elements `start` to `stop` of an array in a row of a table; `like` is an array of its dtype."""
     place = at(row[column] + _HEADER, 1, np.int64(0))[0]
     return at(place + start * like.itemsize, stop - start, like.dtype.type(0))
+
+
+@serial
+def row_at(offsets, block, blocks):
+    """The row in which a block begins; the last row for the end of the last block."""
+    place, low, high = block * offsets[-1] // blocks, 0, len(offsets) - 2
+    while low < high:
+        middle = (low + high) // 2
+        if offsets[middle + 1] <= place:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @serial

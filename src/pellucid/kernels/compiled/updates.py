@@ -17,7 +17,7 @@ from pellucid.kernels.few_rows import FewRows
 from pellucid.kernels.updates import Move, leaves_others
 
 from . import parallel, serial
-from .addresses import blocks_for, offsets_of, part, run, table_by_address, table_of
+from .addresses import blocks_for, offsets_of, part, row_at, run, table_by_address, table_of
 from .mathematics import maximum
 
 __all__ = ["move"]
@@ -310,7 +310,7 @@ def _rprop_run(f, row, start, stop):
 def _sgd(table, offsets, factors, which, blocks):
     """Reads p, g, writes p: 3; with momentum reads and writes b: 5."""
     for block in numba.prange(blocks):
-        for row in range(len(table)):
+        for row in range(row_at(offsets, block, blocks), row_at(offsets, block + 1, blocks) + 1):
             start, stop = part(offsets, row, block, blocks)
             if start < stop:
                 _sgd_run(factors[which[row]], table[row], start, stop)
@@ -320,7 +320,7 @@ def _sgd(table, offsets, factors, which, blocks):
 def _adam(table, offsets, factors, which, blocks):
     """Reads p, g, m, v, writes p, m, v: 7."""
     for block in numba.prange(blocks):
-        for row in range(len(table)):
+        for row in range(row_at(offsets, block, blocks), row_at(offsets, block + 1, blocks) + 1):
             start, stop = part(offsets, row, block, blocks)
             if start < stop:
                 _adam_run(factors[which[row]], table[row], start, stop)
@@ -330,7 +330,7 @@ def _adam(table, offsets, factors, which, blocks):
 def _amsgrad(table, offsets, factors, which, blocks):
     """Reads p, g, m, v and the largest, writes all but g: 9."""
     for block in numba.prange(blocks):
-        for row in range(len(table)):
+        for row in range(row_at(offsets, block, blocks), row_at(offsets, block + 1, blocks) + 1):
             start, stop = part(offsets, row, block, blocks)
             if start < stop:
                 _amsgrad_run(factors[which[row]], table[row], start, stop)
@@ -340,7 +340,7 @@ def _amsgrad(table, offsets, factors, which, blocks):
 def _nadam(table, offsets, factors, which, blocks):
     """As `_adam`: 7."""
     for block in numba.prange(blocks):
-        for row in range(len(table)):
+        for row in range(row_at(offsets, block, blocks), row_at(offsets, block + 1, blocks) + 1):
             start, stop = part(offsets, row, block, blocks)
             if start < stop:
                 _nadam_run(factors[which[row]], table[row], start, stop)
@@ -350,7 +350,7 @@ def _nadam(table, offsets, factors, which, blocks):
 def _radam(table, offsets, factors, which, blocks):
     """As `_adam`: 7."""
     for block in numba.prange(blocks):
-        for row in range(len(table)):
+        for row in range(row_at(offsets, block, blocks), row_at(offsets, block + 1, blocks) + 1):
             start, stop = part(offsets, row, block, blocks)
             if start < stop:
                 _radam_run(factors[which[row]], table[row], start, stop)
@@ -360,7 +360,7 @@ def _radam(table, offsets, factors, which, blocks):
 def _adamax(table, offsets, factors, which, blocks):
     """Reads p, g, m, u, writes p, m, u: 7."""
     for block in numba.prange(blocks):
-        for row in range(len(table)):
+        for row in range(row_at(offsets, block, blocks), row_at(offsets, block + 1, blocks) + 1):
             start, stop = part(offsets, row, block, blocks)
             if start < stop:
                 _adamax_run(factors[which[row]], table[row], start, stop)
@@ -370,7 +370,7 @@ def _adamax(table, offsets, factors, which, blocks):
 def _adagrad(table, offsets, factors, which, blocks):
     """Reads p, g, the sum, writes p and the sum: 5."""
     for block in numba.prange(blocks):
-        for row in range(len(table)):
+        for row in range(row_at(offsets, block, blocks), row_at(offsets, block + 1, blocks) + 1):
             start, stop = part(offsets, row, block, blocks)
             if start < stop:
                 _adagrad_run(factors[which[row]], table[row], start, stop)
@@ -380,7 +380,7 @@ def _adagrad(table, offsets, factors, which, blocks):
 def _adadelta(table, offsets, factors, which, blocks):
     """Reads p, g, v, d, writes p, v, d: 7."""
     for block in numba.prange(blocks):
-        for row in range(len(table)):
+        for row in range(row_at(offsets, block, blocks), row_at(offsets, block + 1, blocks) + 1):
             start, stop = part(offsets, row, block, blocks)
             if start < stop:
                 _adadelta_run(factors[which[row]], table[row], start, stop)
@@ -390,7 +390,7 @@ def _adadelta(table, offsets, factors, which, blocks):
 def _rmsprop(table, offsets, factors, which, blocks):
     """Reads p, g, v, writes p, v: 5; with momentum 7."""
     for block in numba.prange(blocks):
-        for row in range(len(table)):
+        for row in range(row_at(offsets, block, blocks), row_at(offsets, block + 1, blocks) + 1):
             start, stop = part(offsets, row, block, blocks)
             if start < stop:
                 _rmsprop_run(factors[which[row]], table[row], start, stop)
@@ -400,7 +400,7 @@ def _rmsprop(table, offsets, factors, which, blocks):
 def _centered_rmsprop(table, offsets, factors, which, blocks):
     """Reads p, g, v, a, writes p, v, a: 7; with momentum 9."""
     for block in numba.prange(blocks):
-        for row in range(len(table)):
+        for row in range(row_at(offsets, block, blocks), row_at(offsets, block + 1, blocks) + 1):
             start, stop = part(offsets, row, block, blocks)
             if start < stop:
                 _centered_rmsprop_run(factors[which[row]], table[row], start, stop)
@@ -410,7 +410,7 @@ def _centered_rmsprop(table, offsets, factors, which, blocks):
 def _asgd(table, offsets, factors, which, blocks):
     """Reads p, g, the mean, writes p and the mean: 5."""
     for block in numba.prange(blocks):
-        for row in range(len(table)):
+        for row in range(row_at(offsets, block, blocks), row_at(offsets, block + 1, blocks) + 1):
             start, stop = part(offsets, row, block, blocks)
             if start < stop:
                 _asgd_run(factors[which[row]], table[row], start, stop)
@@ -420,7 +420,7 @@ def _asgd(table, offsets, factors, which, blocks):
 def _rprop(table, offsets, factors, which, blocks):
     """Reads p, g, the last g, the sizes, writes all but g: 7."""
     for block in numba.prange(blocks):
-        for row in range(len(table)):
+        for row in range(row_at(offsets, block, blocks), row_at(offsets, block + 1, blocks) + 1):
             start, stop = part(offsets, row, block, blocks)
             if start < stop:
                 _rprop_run(factors[which[row]], table[row], start, stop)
