@@ -36,6 +36,7 @@ BLOCK = 1 << 20  # bytes of A that stay in the second-level cache while panels c
 IN_PLACE = 64  # rows of A up to which B, if its rows are contiguous, is read where it lies: packing would not pay
 PANELS = 4  # of B, for which it pays to pack an A that lies transposed
 NEAR = 1024  # bytes from row to row of B up to which it is as good as packed
+LINE = 64  # bytes of a line of cache
 SQUARE = 64  # bytes of a side that `turn_at` transposes
 
 
@@ -122,8 +123,8 @@ def multiply(sizes, a, a_row, a_column, b, b_row, b_column, start, start_row, ou
     stretch = (depth + parts - 1) // parts
     height = max(ROWS, min(BLOCK // (stretch * width), rows + ROWS - 1) // ROWS * ROWS)
     packs = a_column != width and columns >= PANELS * lanes
-    room = np.empty((stretch + ROWS) * lanes + (stretch * height if packs else 0), type(alpha))
-    panel = address(room)
+    room = np.empty(LINE // width + (stretch + ROWS) * lanes + (stretch * height if packs else 0), type(alpha))
+    panel = (address(room) + LINE - 1) // LINE * LINE  # a register that begins inside a line of cache would be read from two
     edge = panel + stretch * lanes * width
     packed = edge + ROWS * lanes * width
     for k in range(0, depth, stretch):
