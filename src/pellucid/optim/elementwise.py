@@ -169,7 +169,8 @@ class ElementwiseOptimizer(Optimizer):
             if known is None:
                 known = self._constants(options, dict(zip(scalars, values, strict=True)), fresh)
                 shared[fresh, *values] = known
-            updates.append(Update(param, stored(grad), memory, fresh, known[0], options, known[1]))
+            given = grad._array if self._rule is None else stored(grad)  # rules take a gradient of few rows as it is
+            updates.append(Update(param, given, memory, fresh, known[0], options, known[1]))
         return updates
 
     def _find(self, param: Tensor, grad: Tensor, state: dict, slots: dict) -> tuple[Known, bool]:
