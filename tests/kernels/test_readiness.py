@@ -149,3 +149,12 @@ def test_a_program_goes_over_to_kernels_that_another_process_compiles(tmp_path):
     assert result.stderr == ""
     again = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=200)
     assert json.loads(again.stdout) == [True, True]
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="Linux has this way of scheduling")
+def test_the_process_that_compiles_gives_way():
+    program = "import os; from pellucid.cli.kernels import give_way; give_way(); print(os.sched_getscheduler(0), os.nice(0))"
+    environment = {**os.environ, "PYTHONPATH": str(Path(pellucid.__file__).parents[1])}
+    result = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    policy, niceness = map(int, result.stdout.split())
+    assert policy == os.SCHED_IDLE if len(os.sched_getaffinity(0)) > 1 else niceness >= 10
