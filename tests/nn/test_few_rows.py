@@ -67,7 +67,7 @@ def test_the_rows_of_bags_are_those_of_their_places(form):
     index, starts = np.random.default_rng(0).integers(SIZE, size=40), np.array([0, 5, 5, 30])
     rows = np.random.default_rng(1).standard_normal((4, WIDTH)).astype(np.float32)
     with form():
-        made = few_rows.few_rows_of_bags(SIZE, index, starts, rows).whole()
+        made = few_rows.few_rows(SIZE, index, rows, starts).whole()
         places = rows[np.repeat(np.arange(4), [5, 0, 25, 10])]
         np.testing.assert_array_equal(made, add_rows(SIZE, index, places, rows.dtype, (WIDTH,)))
 

@@ -168,8 +168,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         refuse_dynamic("embedding_bag with include_last_offset", starts)
         count = int(starts._array[-1])
         indices, starts, shares = indices[:count], starts[:-1], None if shares is None else shares[:count]
-    ascending = (np.diff(every_value(starts)) >= 0).all()
-    if shares is None and padding_idx is None and mode != "max" and not scale_grad_by_freq and ascending:
+    plain = shares is None and padding_idx is None and mode != "max" and not scale_grad_by_freq
+    if plain and (np.diff(every_value(starts)) >= 0).all():
         return _plain_bags(weight, indices, starts, mode)
     bags = bag_numbers(starts, indices._array.size)
     return _bagged(weight, indices, bags, starts._array.size, shares, mode, scale_grad_by_freq, padding_idx)

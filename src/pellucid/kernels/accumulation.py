@@ -38,8 +38,7 @@ def add_rows(size: int, index: np.ndarray, rows: np.ndarray, dtype: np.dtype, sh
         fast = compiled("accumulation", rows.size, rows)
         if fast is not None:
             whole, threads = np.empty((size, width), dtype), fast.get_threads()
-            index = np.ascontiguousarray(index, np.int64)
-            fast.add_rows(np.ascontiguousarray(rows), index, whole, threads, size < FEW * threads and width >= LINE * threads)
+            fast.add_rows(np.ascontiguousarray(rows), _whole_numbers(index), whole, threads, size < FEW * threads and width >= LINE * threads)
             return whole.reshape(size, *shape)
     whole = np.zeros((size, width), dtype)
     if index.size and whole.size:
@@ -132,7 +131,7 @@ def _add_compiled(whole: np.ndarray, dim: int, index: np.ndarray, values: np.nda
     if fast is None:
         return False
     outer, inner = (math.prod(sizes) for sizes in rest)
-    places = np.ascontiguousarray(index, np.int64).reshape(outer, -1, inner)
+    places = _whole_numbers(index).reshape(outer, -1, inner)
     values = np.ascontiguousarray(values).reshape(places.shape)
     fast.add_at(values, places, whole.reshape(outer, whole.shape[dim], inner), fast.get_threads())
     return True

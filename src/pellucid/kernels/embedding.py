@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from .accumulation import add_bags, add_rows, bag_sums, bags_of
-from .few_rows import few_rows, few_rows_of_bags
+from .few_rows import few_rows
 
 __all__ = ["bag_numbers", "bag_sizes", "bag_sums", "gradient", "gradient_of_bags", "gradient_of_few", "largest_in_bags", "one_hot", "taken"]
 
@@ -42,7 +42,7 @@ def gradient_of_few(grad: np.ndarray, indices: np.ndarray, size: int, padding_id
 
 def gradient_of_bags(grad: np.ndarray, indices: np.ndarray, starts: np.ndarray, size: int):
     """The gradient of `bag_sums`' table from that of its bags [bags, D]; as `FewRows` where few of many rows were chosen."""
-    made = few_rows_of_bags(size, indices, starts, grad)
+    made = few_rows(size, indices, grad, starts)
     return add_bags(size, indices, starts, grad) if made is None else made
 
 

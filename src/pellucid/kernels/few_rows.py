@@ -11,7 +11,7 @@ import numpy as np
 from .accumulation import add_bags, add_rows
 from .choice import FLOATS, compiled
 
-__all__ = ["FewRows", "few_rows", "few_rows_of_bags"]
+__all__ = ["FewRows", "few_rows"]
 
 LARGE = 1 << 18  # elements of a table that are worth it
 SHARE = 8  # rows of the table for each that is chosen
@@ -45,28 +45,18 @@ class FewRows:
         return made if dtype is None else made.astype(dtype, copy=False)
 
 
-def few_rows(size: int, index: np.ndarray, rows: np.ndarray) -> FewRows | None:
+def few_rows(size: int, index: np.ndarray, rows: np.ndarray, starts: np.ndarray | None = None) -> FewRows | None:
     """What `add_rows` makes, as FewRows: `rows[k]` [n, width] added to row `index[k]` of `size`, for every k; None if that would not pay.
 
-    The sums are those of `add_rows`, digit by digit.
+    starts: [bags], where each bag of indices begins: then what `add_bags` makes of rows [bags, width]. The sums are the same,
+    digit by digit.
     """
-    if not _pays(size, index, rows):
+    if size * rows.shape[1] < LARGE or not 0 < index.size * SHARE <= size or rows.dtype not in FLOATS:
         return None
     chosen, place = _numbered(index, size, rows)
-    return FewRows(size, chosen, add_rows(chosen.size, place, rows, rows.dtype, rows.shape[1:]))
-
-
-def few_rows_of_bags(size: int, index: np.ndarray, starts: np.ndarray, rows: np.ndarray) -> FewRows | None:
-    """`few_rows`, where all indices of a bag get the same row: rows [bags, width]; starts [bags], where each bag begins."""
-    if not _pays(size, index, rows):
-        return None
-    chosen, place = _numbered(index, size, rows)
+    if starts is None:
+        return FewRows(size, chosen, add_rows(chosen.size, place, rows, rows.dtype, rows.shape[1:]))
     return FewRows(size, chosen, add_bags(chosen.size, place, starts, rows))
-
-
-def _pays(size: int, index: np.ndarray, rows: np.ndarray) -> bool:
-    large = size * rows.shape[1] >= LARGE and 0 < index.size * SHARE <= size
-    return large and rows.dtype in FLOATS
 
 
 def _numbered(index: np.ndarray, size: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

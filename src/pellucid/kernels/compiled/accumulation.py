@@ -89,7 +89,7 @@ def add_at(values, index, whole, parts):
 def bag_sums(table, index, starts, out, parts):
     """out[b] = the sum of table[index[k]] for k from starts[b] up to the next start. table: [size, width]; out: [bags, width].
 
-    Reads each chosen row once, from memory, and writes `out` once. Plain form: `bag_sums` of `kernels/embedding.py`.
+    Reads each chosen row once, from memory, and writes `out` once. Plain form: `bag_sums`.
     """
     bags = len(starts)
     for part in prange(parts):
@@ -104,7 +104,7 @@ def add_bags(rows, starts, index, whole, parts):
     """whole = 0, then whole[index[k]] += rows[b] for every k of bag b: the transpose of `bag_sums`.
 
     A thread owns some rows of the result, so that they stay in its cache. Reads rows from the cache, and reads and writes rows
-    of `whole` index.size times.
+    of `whole` index.size times. Plain form: `add_bags`.
     """
     bags = len(starts)
     for part in prange(parts):

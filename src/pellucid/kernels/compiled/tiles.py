@@ -1,7 +1,7 @@
 """Products of matrices in registers: what BLAS does inside, without its call, its threads and its packing of what needs none.
 
 A *tile* is some rows of the result by two registers of columns. Its sums stay in registers while it walks down the depth, one
-factor of A for all lanes against two registers of B. B is packed into *panels*, [depth, COLUMNS], that lie in memory as
+factor of A for all lanes against two registers of B. B is packed into *panels*, [depth, columns], that lie in memory as
 tiles read them, one at a time; A is read where it lies, by rows or by columns.
 
 Matrices are given by address, with the bytes from row to row and from column to column.
@@ -219,7 +219,8 @@ def multiply_panel(rows, columns, a, panel, step, depth, start, start_row, out, 
     whole = columns == 2 * REGISTER // width_of(alpha)
     while row < rows:
         height = _height(rows - row)
-        source, begin, to = first_a + row // ROWS * pitch + row % ROWS * a_row, start + row * start_row if start else start, out + row * out_row
+        source, to = first_a + row // ROWS * pitch + row % ROWS * a_row, out + row * out_row
+        begin = start + row * start_row if start else start
         if whole:
             _rows(height, source, a_row, a_column, panel, step, depth, begin, start_row, to, out_row, alpha)
         else:
@@ -253,12 +254,14 @@ def _edge(height, columns, a, a_row, a_column, panel, depth, start, start_row, o
     """A tile of fewer columns than two registers hold: made elsewhere, and copied."""
     step = np.int64(2 * REGISTER)
     if start:
-        for r in range(height):
-            line, to = at(start + r * start_row, columns, alpha), at(edge + r * step, columns, alpha)
-            for i in range(columns):
-                to[i] = line[i]
+        _copy_lines(start, start_row, edge, step, height, columns, alpha)
     _rows(height, a, a_row, a_column, panel, step, depth, edge if start else start, step, edge, step, alpha)
-    for r in range(height):
-        line, to = at(edge + r * step, columns, alpha), at(out + r * out_row, columns, alpha)
+    _copy_lines(edge, step, out, out_row, height, columns, alpha)
+
+
+@inner
+def _copy_lines(source, source_step, target, target_step, rows, columns, like):
+    for r in range(rows):
+        line, to = at(source + r * source_step, columns, like), at(target + r * target_step, columns, like)
         for i in range(columns):
             to[i] = line[i]

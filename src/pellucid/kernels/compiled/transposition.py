@@ -44,9 +44,7 @@ def _generate_at(context, builder, signature, arguments):
         place = builder.add(start, builder.mul(step, ir.Constant(ir.IntType(64), i)))
         return builder.inttoptr(place, square.as_pointer())
 
-    rows = [builder.load(row(source, source_step, i), align=bits // 8) for i in range(square.count)]
-    for i, made in enumerate(_exchanged(builder, rows)):
-        builder.store(made, row(target, target_step, i), align=bits // 8)
+    _turn_rows(builder, square, bits // 8, lambda i: row(source, source_step, i), lambda i: row(target, target_step, i))
     return context.get_dummy_value()
 
 
@@ -60,10 +58,15 @@ def _generate(context, builder, signature, arguments):
         place = builder.load(builder.gep(places, [ir.Constant(ir.IntType(64), i)]))
         return builder.bitcast(builder.gep(data, [place]), square.as_pointer())
 
-    rows = [builder.load(row(source, source_at, i), align=bits // 8) for i in range(square.count)]
-    for i, made in enumerate(_exchanged(builder, rows)):
-        builder.store(made, row(target, target_at, i), align=bits // 8)
+    _turn_rows(builder, square, bits // 8, lambda i: row(source, source_at, i), lambda i: row(target, target_at, i))
     return context.get_dummy_value()
+
+
+def _turn_rows(builder, square, align: int, seen, put) -> None:
+    """Load the rows of a square from where `seen(i)` points, and store the rows of the transposed one to where `put(i)` does."""
+    rows = [builder.load(seen(i), align=align) for i in range(square.count)]
+    for i, made in enumerate(_exchanged(builder, rows)):
+        builder.store(made, put(i), align=align)
 
 
 def _exchanged(builder, rows: list) -> list:

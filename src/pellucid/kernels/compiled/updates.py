@@ -22,20 +22,28 @@ from .mathematics import maximum
 
 __all__ = ["move"]
 
-GAP = 2048  # elements of a piece in which the gradient is zero
+GAP = 2048  # elements of a piece between rows, where the gradient is zero, at the most
 TILE = 2048  # elements that stay in the first-level cache between two loops over them
 VARIANTS = {"adam": ("amsgrad", "_amsgrad"), "rmsprop": ("centered", "_centered_rmsprop")}  # by a flag of the rule's factors
 
 
 def move(rule: str, moves: list[Move]) -> None:
     """Carry out a step of the rule of this name for packed parameters of one dtype and with the same flags."""
-    parts = [_piecewise(m, leaves_others(rule, m.factors)) if isinstance(m.grad, FewRows) else _whole(m) for m in moves]
-    table = np.concatenate([part.table for part in parts])
-    offsets = offsets_of(np.concatenate([part.sizes for part in parts]))
+    moves = sorted(moves, key=lambda m: isinstance(m.grad, FewRows))  # those in one piece first: they make one table
+    whole = [m for m in moves if not isinstance(m.grad, FewRows)]
+    grads = [m.grad if m.grad.flags.c_contiguous and m.grad.dtype == m.param.dtype
+             else np.ascontiguousarray(m.grad, m.param.dtype) for m in whole]  # fmt: skip
+    table = table_of([(m.param, grad, *m.slots) for m, grad in zip(whole, grads, strict=True)])
+    sizes, lengths = [m.param.size for m in whole], [1] * len(whole)
+    parts = [_piecewise(m, leaves_others(rule, m.factors)) for m in moves[len(whole):]]
+    if parts:
+        table = np.concatenate([*([table] if whole else []), *(part.table for part in parts)])
+        sizes, lengths = np.concatenate([sizes, *(part.sizes for part in parts)]), [*lengths, *(len(part.table) for part in parts)]
+    offsets = offsets_of(sizes)
     different = {id(m.factors): m.factors for m in moves}
     factors = np.array(list(different.values()), moves[0].param.dtype)
     numbers = {key: number for number, key in enumerate(different)}
-    which = np.array([numbers[id(m.factors)] for m in moves]).repeat([len(part.table) for part in parts])
+    which = np.array([numbers[id(m.factors)] for m in moves]).repeat(lengths)
     flag, variant = VARIANTS.get(rule, ("", ""))
     kernel = globals()[variant if flag and getattr(moves[0].factors, flag) else f"_{rule}"]
     kernel(table, offsets, factors, which, blocks_for(offsets[-1]))
@@ -45,17 +53,8 @@ class Part(NamedTuple):
     """One parameter's rows of the table: its pieces, and how long they are."""
 
     table: np.ndarray
-    sizes: np.ndarray | list[int]
+    sizes: np.ndarray
     kept: list  # what the table points to
-
-
-def _whole(move: Move) -> Part:
-    """A parameter in one piece."""
-    grad = move.grad
-    if not grad.flags.c_contiguous or grad.dtype != move.param.dtype:
-        grad = np.ascontiguousarray(grad, move.param.dtype)
-    arrays = [move.param, grad, *move.slots]
-    return Part(table_of([arrays]), [move.param.size], arrays)
 
 
 def _piecewise(move: Move, alone: bool) -> Part:
@@ -63,28 +62,27 @@ def _piecewise(move: Move, alone: bool) -> Part:
     lies between them, with zeros that stay in the cache for a gradient.
     """
     (size, width), index, rows = move.grad.shape, move.grad.index, move.grad.rows
-    own = np.arange(index.size)
-    if alone:
-        starts, sizes, source = index * width, np.full(index.size, width), own * width
-    else:
-        bounds = np.concatenate([[-1], index, [size]]) * width
-        starts, sizes, source = _gaps(bounds[:-1] + width, np.diff(bounds) - width)
-        order = np.argsort(np.concatenate([starts, index * width]), kind="stable")
-        starts = np.concatenate([starts, index * width])[order]
-        sizes = np.concatenate([sizes, np.full(index.size, width)])[order]
-        source = np.concatenate([source, own * width])[order]
+    starts, source = index * width, np.arange(index.size) * width
+    sizes = np.full(index.size, width)
+    if not alone:
+        bounds = np.zeros(2 * index.size + 2, np.int64)  # of a gap, a row, a gap, ..., a gap
+        bounds[1:-1:2], bounds[2:-1:2], bounds[-1] = starts, starts + width, size * width
+        between = np.full(2 * index.size + 1, -1)
+        between[1::2] = source
+        starts, sizes, source = _cut(bounds[:-1], np.diff(bounds), between)
     zeros = np.zeros(GAP, rows.dtype)
     addresses = np.stack([array.ctypes.data + starts * array.itemsize for array in (move.param, rows, *move.slots)], axis=1)
     addresses[:, 1] = np.where(source < 0, zeros.ctypes.data, rows.ctypes.data + source * rows.itemsize)
     return Part(table_by_address(addresses), sizes, [addresses, zeros, move])
 
 
-def _gaps(starts, sizes) -> tuple:
-    """What lies between rows, cut into pieces of at most GAP elements: starts, sizes, and -1 for each."""
+def _cut(starts, sizes, source) -> tuple:
+    """Pieces of at most GAP elements, none of them empty, and where each finds its gradient; negative for zeros."""
     counts = -(-sizes // GAP)
-    first = np.cumsum(counts) - counts
-    offset = (np.arange(counts.sum()) - first.repeat(counts)) * GAP
-    return starts.repeat(counts) + offset, np.minimum(sizes.repeat(counts) - offset, GAP), np.full(offset.size, -1)
+    piece = np.arange(counts.size).repeat(counts)
+    offset = (np.arange(piece.size) - (np.cumsum(counts) - counts)[piece]) * GAP
+    found = source[piece]
+    return starts[piece] + offset, np.minimum(sizes[piece] - offset, GAP), np.where(found < 0, found, found + offset)
 
 
 @serial
