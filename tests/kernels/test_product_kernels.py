@@ -122,6 +122,12 @@ def test_nan_and_infinity_pass(dtype):
     np.testing.assert_array_equal(made[np.isinf(expected)], expected[np.isinf(expected)])
 
 
+def test_one_number_that_lies_alone(dtype):
+    a, whole = numbers(dtype, 500, 1), numbers(dtype, 30, 20)
+    close(products.matmul(a, whole[3:4, 5:6]), a * whole[3, 5])
+    close(products.matmul(whole[3:4, 5:6], a.T), a.T * whole[3, 5])
+
+
 def test_what_memory_held_before_does_not_count(dtype):
     big = np.full((200, 200), np.nan, dtype)  # what a freed block of memory may hold
     del big
@@ -153,16 +159,18 @@ def test_an_array_that_may_not_be_written_is_read(dtype):
     (1, 784, 256, 64, 2), (1, 64, 256, 784, 16), (1, 1, 4096, 4096, 8), (3, 500, 500, 500, 8), (48, 128, 128, 64, 4), (1, 8, 8, 8, 64),
     (1, 64, 64, 100000, 8), (5, 3, 3, 3, 2), (1, 512, 512, 512, 4),
 ])  # fmt: skip
+@pytest.mark.parametrize("unit", [False, True])
 @pytest.mark.parametrize("turned", [0, 1])
-def test_blocks_cover_the_result_and_are_worth_a_thread(count, m, n, k, threads, turned):
+def test_blocks_cover_the_result_and_are_worth_a_thread(count, m, n, k, threads, turned, unit):
     kernels = pytest.importorskip("pellucid.kernels.compiled.products")
-    rows, columns, parts = kernels._blocks(count, m, n, k, threads, turned)
+    rows, columns, parts, by_unit = kernels._blocks(count, m, n, k, threads, turned, unit)
     assert 1 <= rows <= m
     assert 1 <= columns <= n
     assert parts == 1 or (parts <= 16 and count == 1 and k // parts >= kernels.LEAST_DEPTH)
     assert m * n * k // (rows * columns * parts) >= kernels.LEAST_BLOCK or rows * columns * parts == 1
     if count == 1 and m * n * k >= threads * kernels.LEAST_BLOCK * 4 and min(m, n) > 256:
-        assert rows * columns == threads * (1 if turned or m * n * k < kernels.FINE else 2)
+        assert rows * columns == threads * (1 if turned or by_unit or m * n * k < kernels.FINE else 2)
+    assert not by_unit or (unit and min(m // rows, n // columns) >= kernels.ROWS_OF_UNIT)
 
 
 @pytest.mark.parametrize("turned", ["none", "first", "second", "both"])

@@ -9,10 +9,16 @@ import numpy as np
 
 from .choice import CROSSOVERS, compiled
 
-__all__ = ["matmul", "matmul_add"]
+__all__ = ["matmul", "matmul_add", "matrix_unit"]
 
 _numpy_matmul = np.matmul
 SMALL = 1 << 18  # multiplications: the smallest crossover, looked at before anything else, for most products are small
+
+
+class matrix_unit:
+    """A switch: whether the processor's matrix unit (Intel's AMX) may make products of float32, with all their digits."""
+
+    enabled = True
 
 
 def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:

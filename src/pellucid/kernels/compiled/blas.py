@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 
 from pellucid.kernels.threads import is_of_kernels
 
-__all__ = ["address", "at", "gemm", "gemm_at", "gemv_at", "width_of"]
+__all__ = ["address", "at", "gemm", "gemm_at", "gemv_at", "only_in_kernels", "width_of"]
 
 _PLAIN, _TURNED = np.int8(ord("n")), np.int8(ord("t"))
 
@@ -53,7 +53,7 @@ def _kept(typing, value):
     return types.CPointer(value)(value), generate
 
 
-def _only_in_kernels(*arguments):
+def only_in_kernels(*arguments):
     raise RuntimeError("this is for compiled kernels")
 
 
@@ -63,17 +63,17 @@ def at(address, count, like):
     Write to it in functions without `prange` and without comprehensions alone: with these, Numba removes what is written to an
     array that nobody reads again, not knowing that it is memory of others.
     """
-    _only_in_kernels()
+    only_in_kernels()
 
 
 def address(array):
     """Where the first element of an array lies, as a number that can be added to; inside kernels only."""
-    _only_in_kernels()
+    only_in_kernels()
 
 
 def width_of(number):
     """The bytes of a number; inside kernels only."""
-    _only_in_kernels()
+    only_in_kernels()
 
 
 @overload(width_of)
@@ -101,7 +101,7 @@ def gemm(rows, columns, depth, a, lda, a_turned, b, ldb, b_turned, c, ldc, add):
     a, b, c: arrays that begin at the first element of each matrix; lda, ldb, ldc: elements from one row in memory to the
     next. a_turned: A lies in memory transposed, as [depth, rows]; b_turned likewise. add: add to C instead of overwriting.
     """
-    _only_in_kernels()
+    only_in_kernels()
 
 
 @overload(gemm)
@@ -118,7 +118,7 @@ def _gemm(rows, columns, depth, a, lda, a_turned, b, ldb, b_turned, c, ldc, add)
 
 def gemm_at(rows, columns, depth, alpha, a, lda, a_turned, b, ldb, b_turned, beta, c, ldc):
     """C = alpha A B + beta C, as `gemm`; a, b, c are the addresses of first elements, alpha and beta numbers of their dtype."""
-    _only_in_kernels()
+    only_in_kernels()
 
 
 @overload(gemm_at)
@@ -136,7 +136,7 @@ def _gemm_at(rows, columns, depth, alpha, a, lda, a_turned, b, ldb, b_turned, be
 
 def gemv_at(rows, depth, alpha, a, lda, a_turned, x, beta, y):
     """y = alpha A x + beta y for A [rows, depth] as in `gemm_at`, and vectors without gaps; inside kernels only."""
-    _only_in_kernels()
+    only_in_kernels()
 
 
 @overload(gemv_at)

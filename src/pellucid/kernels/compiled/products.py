@@ -10,13 +10,14 @@ packed projection), with any strides of the leading dimensions. Only what BLAS c
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 
 import numba
 import numpy as np
 
-from . import get_threads, inner, parallel, tasks_of
+from . import get_threads, inner, matrix_unit, parallel, tasks_of
 from .blas import address, at, gemm_at, gemv_at
 from .tiles import multiply, steps_of
 
@@ -27,6 +28,8 @@ LEAST_BLOCK = 1 << 17  # multiplications in a block that is worth a thread
 TILED = 1 << 29  # multiplications of a block up to which tiles are faster than BLAS
 TILED_TURNED = 1 << 26  # the same where A lies transposed
 FINE = 1 << 25  # multiplications from which on each thread gets two blocks: if one thread is held up, the other takes over
+LEAST_OF_UNIT = 1 << 23  # multiplications of a block from which on the matrix unit is faster than tiles; it packs both operands
+ROWS_OF_UNIT, COLUMNS_OF_UNIT = 48, 96  # the least of them
 LEAST_SIDE = 16  # rows or columns of a block: thinner ones waste what is packed
 LEAST_DEPTH = 1024  # a sum is split from twice this length on, where the result is too small to be shared out
 
@@ -36,33 +39,67 @@ def product(a: np.ndarray, b: np.ndarray, addend: np.ndarray | None = None, alph
 
     None where the batches have strides too mixed to be counted.
     """
-    (m, k), n = a.shape[-2:], b.shape[-1]
-    a, lda, a_turned = as_stored(a)
-    b, ldb, b_turned = as_stored(b)
-    if (n == 1 and ldb > 1 and not b_turned) or (m == 1 and a_turned and lda > 1):  # a vector with gaps
-        a, b, lda, ldb, a_turned, b_turned = np.ascontiguousarray(a), np.ascontiguousarray(b), k, n, 0, 0
-    lead, count, sizes, steps, added = (), 1, ONE, NO_STEPS, NO_ADDEND
-    if a.ndim > 2 or b.ndim > 2:
-        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        walk = leading_steps(lead, a, b, *(() if addend is None or addend.ndim < 3 else (addend,)))
-        if walk is None:
-            return None
-        (count, *sizes), steps = walk
-    c = np.empty((*lead, m, n), a.dtype)
-    d = c
-    if addend is not None:
-        d, added = addend, (1, *_inner_steps(addend), *(steps[6:] or (0, 0, 0)))
-    threads, kind = get_threads(), a.dtype.type
-    blocks = _blocks(count, m, n, k, threads, a_turned)
-    with tasks_of(count * blocks[0] * blocks[1] * blocks[2]):
-        _products(
-            start_of(a), start_of(b), start_of(c), start_of(d), (kind(alpha), *FACTORS[kind]),
-            (m, n, k, lda, a_turned, ldb, b_turned), (count, *sizes), steps[:6], added, blocks,
-        )  # fmt: skip
+    kind, threads = a.dtype.type, get_threads()
+    layout = (None, None) if addend is None else (addend.shape, addend.strides)
+    unit = kind is np.float32 and matrix_unit.is_used()
+    plan = _plan(a.shape, a.strides, b.shape, b.strides, *layout, a.itemsize, threads, unit)
+    if plan is None:
+        return None
+    shape, unreadable, numbers, tasks = plan
+    if unreadable or not (a.flags.writeable and b.flags.writeable):
+        return product(*(_readable(each) for each in (a, b)), addend, alpha)
+    c = np.empty(shape, a.dtype)
+    first = start_of(c)
+    factors = ALONE[kind] if alpha == 1 else (kind(alpha), *FACTORS[kind])
+    with _NOTHING_TO_SAY if tasks <= threads else tasks_of(tasks):
+        _products(start_of(a), start_of(b), first, first if addend is None else start_of(addend), factors, numbers)
     return c
 
 
-ONE, NO_STEPS, NO_ADDEND = (1, 1), (0,) * 6, (0,) * 6
+FACTORS = {kind: (kind(1), kind(0)) for kind in (np.float32, np.float64)}
+ALONE = {kind: (factors[0], *factors) for kind, factors in FACTORS.items()}  # for alpha 1
+_NOTHING_TO_SAY = contextlib.nullcontext()
+
+
+def _readable(matrix: np.ndarray) -> np.ndarray:
+    """The array, or a copy that kernels can read; one that may not be written is of another type to Numba, and copied."""
+    gaps = 1 in matrix.shape[-2:] and not matrix.flags.c_contiguous  # a vector, perhaps
+    matrix = np.ascontiguousarray(matrix) if gaps or _stored(matrix.shape, matrix.strides, matrix.itemsize) is None else matrix
+    return matrix if matrix.flags.writeable else matrix.copy()
+
+
+@functools.lru_cache(4096)
+def _plan(a_shape, a_strides, b_shape, b_strides, d_shape, d_strides, width, threads, unit) -> tuple | None:
+    """What `product` does for arrays of these layouts: every step of a training asks for the same ones.
+
+    Returns the shape of the result, whether an operand is to be copied first, the numbers that `_products` takes as one array
+    (see `_numbers`), and how many tasks it has. None where batches cannot be counted.
+    """
+    (m, k), n = a_shape[-2:], b_shape[-1]
+    stored = _stored(a_shape, a_strides, width), _stored(b_shape, b_strides, width)
+    if None in stored:
+        return None, True, None, 0
+    (lda, a_turned), (ldb, b_turned) = stored
+    if k > 1 and ((n == 1 and ldb > 1 and not b_turned) or (m == 1 and a_turned and lda > 1)):  # a vector with gaps
+        return None, True, None, 0
+    lead, count, sizes, steps, added = (), 1, (1, 1), (0,) * 6, (0,) * 6
+    if len(a_shape) > 2 or len(b_shape) > 2:
+        lead = np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
+        batches = [(shape, strides) for shape, strides in ((a_shape, a_strides), (b_shape, b_strides))]
+        if d_shape is not None and len(d_shape) > 2:
+            batches.append((d_shape, d_strides))
+        walk = _count_batches(lead, width, batches)
+        if walk is None:
+            return None
+        (count, *sizes), steps = walk
+    if d_shape is not None:
+        inner_steps = [s // width if n > 1 else 0 for n, s in zip(d_shape[-2:], d_strides[-2:], strict=True)]
+        added = (1, *(0, 0, *inner_steps)[-2:], *(steps[6:] or (0, 0, 0)))
+    blocks = _blocks(count, m, n, k, threads, a_turned, unit)
+    numbers = np.array([m, n, k, lda, a_turned, ldb, b_turned, count, *sizes, *steps[:6], *added, *blocks], np.int64)
+    return (*lead, m, n), False, numbers, count * math.prod(blocks[:3])
+
+
 STARTS = [(slice(0, 1), *(0,) * (rank - 1))[::-1] for rank in range(65)]
 FACTORS = {kind: (kind(1), kind(0)) for kind in (np.float32, np.float64)}
 
@@ -70,12 +107,6 @@ FACTORS = {kind: (kind(1), kind(0)) for kind in (np.float32, np.float64)}
 def start_of(array: np.ndarray) -> np.ndarray:
     """The first element, as an array of one kind whatever the strides: kernels take its address."""
     return array[STARTS[array.ndim]] if array.ndim else array.reshape(1)
-
-
-def _inner_steps(addend: np.ndarray) -> tuple[int, int]:
-    """Elements from one row of the addend to the next, and from column to column; 0 where it is broadcast."""
-    steps = [s // addend.itemsize if n > 1 else 0 for n, s in zip(addend.shape[-2:], addend.strides[-2:], strict=True)]
-    return (0, 0, *steps)[-2:]
 
 
 def as_stored(matrix: np.ndarray) -> tuple[np.ndarray, int, int]:
@@ -86,15 +117,19 @@ def as_stored(matrix: np.ndarray) -> tuple[np.ndarray, int, int]:
     """
     if not matrix.flags.writeable:  # another type to Numba: a copy is cheaper than a second compilation
         matrix = matrix.copy()
-    rows, columns = matrix.shape[-2:]
-    if matrix.flags.c_contiguous:
-        return matrix, columns, 0
-    row, column, size = *matrix.strides[-2:], matrix.itemsize
+    found = _stored(matrix.shape, matrix.strides, matrix.itemsize)
+    return (np.ascontiguousarray(matrix), matrix.shape[-1], 0) if found is None else (matrix, *found)
+
+
+def _stored(shape: tuple, strides: tuple, size: int) -> tuple[int, int] | None:
+    """The last two results of `as_stored`, for arrays of a layout; None where a copy is needed."""
+    rows, columns = shape[-2:]
+    row, column = strides[-2:]
     if (column == size or columns == 1) and (row >= columns * size or rows == 1) and row % size == 0:
-        return matrix, max(row // size, columns), 0
+        return max(row // size, columns), 0
     if (row == size or rows == 1) and (column >= rows * size or columns == 1) and column % size == 0:
-        return matrix, max(column // size, rows), 1
-    return np.ascontiguousarray(matrix), columns, 0
+        return max(column // size, rows), 1
+    return None
 
 
 def leading_steps(lead: tuple, *arrays: np.ndarray) -> tuple[tuple, tuple] | None:
@@ -102,8 +137,13 @@ def leading_steps(lead: tuple, *arrays: np.ndarray) -> tuple[tuple, tuple] | Non
 
     Neighbouring dimensions are counted as one where all arrays allow it. None if more than three are left.
     """
+    return _count_batches(lead, arrays[0].itemsize, [(array.shape, array.strides) for array in arrays])
+
+
+def _count_batches(lead: tuple, width: int, layouts: list) -> tuple[tuple, tuple] | None:
+    """`leading_steps` for arrays of some shapes and strides, `width` bytes a number."""
     sizes, rows = [], []
-    strides = [_broadcast_strides(array, len(lead)) for array in arrays]
+    strides = [_broadcast_strides(*layout, width, len(lead)) for layout in layouts]
     for size, *steps in zip(lead, *strides, strict=True):
         if size == 1:
             continue
@@ -116,31 +156,42 @@ def leading_steps(lead: tuple, *arrays: np.ndarray) -> tuple[tuple, tuple] | Non
     missing = MOST_DIMENSIONS - len(sizes)
     if missing < 0:
         return None
-    columns = [(0,) * missing + column for column in (zip(*rows, strict=True) if rows else ((),) * len(arrays))]
+    columns = [(0,) * missing + column for column in (zip(*rows, strict=True) if rows else ((),) * len(layouts))]
     sizes = (1,) * missing + tuple(sizes)
     return (math.prod(sizes), *sizes[1:]), tuple(step for column in columns for step in column)
 
 
-def _broadcast_strides(array: np.ndarray, rank: int) -> list[int]:
+def _broadcast_strides(shape: tuple, strides: tuple, width: int, rank: int) -> list[int]:
     """Steps in elements of the leading dimensions, 0 where they are broadcast."""
-    own = array.ndim - 2
-    steps = [s // array.itemsize if n > 1 else 0 for n, s in zip(array.shape[:own], array.strides, strict=False)]
+    own = len(shape) - 2
+    steps = [s // width if n > 1 else 0 for n, s in zip(shape[:own], strides, strict=False)]
     return [0] * (rank - own) + steps
 
 
 @functools.lru_cache(4096)
-def _blocks(count: int, m: int, n: int, k: int, threads: int, a_turned: int) -> tuple[int, int, int]:
-    """Into how many rows, columns and parts of the sum each of `count` products is split; a_turned: whether A lies transposed.
+def _blocks(count: int, m: int, n: int, k: int, threads: int, a_turned: int, unit: bool) -> tuple[int, int, int, int]:
+    """Into how many rows, columns and parts of the sum each of `count` products is split, and whether the matrix unit makes them.
 
+    a_turned: whether A lies transposed; unit: whether there is a matrix unit for these numbers.
     Parts of the sum do not depend on the number of threads: results do not either, but for the order BLAS adds in.
     """
+    if unit:
+        blocks = _split(count, m, n, k, threads, False)
+        sizes = m // blocks[0], n // blocks[1], k // blocks[2]
+        if math.prod(sizes) >= LEAST_OF_UNIT and sizes[0] >= ROWS_OF_UNIT and sizes[1] >= COLUMNS_OF_UNIT:
+            return *blocks, 1
+    return *_split(count, m, n, k, threads, not a_turned), 0
+
+
+def _split(count: int, m: int, n: int, k: int, threads: int, fine: bool) -> tuple[int, int, int]:
+    """`_blocks` but for the unit; fine: whether each thread gets two blocks of a large product."""
     work = m * n * k
     if count == 1 and k >= 2 * LEAST_DEPTH and k >= 8 * max(m, n):
         return 1, 1, max(1, min(k // LEAST_DEPTH, work // LEAST_BLOCK, 16))
     if threads == 1 or count >= 4 * threads:
         return 1, 1, 1
     wanted = threads if count == 1 or count % threads else max(1, threads // count)
-    if count == 1 and work >= FINE and not a_turned:
+    if fine and count == 1 and work >= FINE:
         wanted *= 2
     wanted = max(1, min(wanted, work // LEAST_BLOCK))
     best = (1, 1, 1)
@@ -153,27 +204,39 @@ def _blocks(count: int, m: int, n: int, k: int, threads: int, a_turned: int) -> 
 
 
 @parallel
-def _products(a, b, c, d, factors, sizes, batch, steps, added, blocks):
+def _products(a, b, c, d, factors, numbers):
     """2 m n k FLOPs for each product; a block reads its rows of A and columns of B, and writes its part of C once.
 
-    a, b, c, d: the first elements of operands, result, addend. factors: alpha, 1 and 0. batch: number of products, and the
-    sizes of the two inner dimensions that count them; steps: of A, then of B, for each. added: whether there is an addend, its
-    steps from row to row, from column to column, and for the batch. A sum is split into parts that are added in order: no race
-    decides a digit.
+    a, b, c, d: the first elements of operands, result, addend. factors: alpha, 1 and 0. numbers: see `_numbers`. A sum is split
+    into parts that are added in order: no race decides a digit.
     """
-    m, n = sizes[:2]
-    row_blocks, column_blocks, parts = blocks
-    tasks = batch[0] * row_blocks * column_blocks * parts
+    row_blocks, column_blocks, parts = numbers[22], numbers[23], numbers[24]
+    tasks = numbers[7] * row_blocks * column_blocks * parts
     starts = address(a), address(b), address(c), address(d)
-    buffer = np.empty((parts - 1) * m * n, c.dtype)
+    buffer = np.empty((parts - 1) * numbers[0] * numbers[1], c.dtype)
     for task in numba.prange(tasks):  # it counts in unsigned numbers, which beside signed ones become floating-point numbers
-        _block(np.int64(task), starts, c.itemsize, buffer, factors, sizes, batch, steps, added, blocks)
-    _add_parts(starts[2], m * n, buffer)
+        _block(np.int64(task), starts, c.itemsize, buffer, factors, numbers)
+    _add_parts(starts[2], numbers[0] * numbers[1], buffer)
 
 
 @inner
-def _block(task, starts, width, buffer, factors, sizes, batch, steps, added, blocks):
+def _numbers(n):
+    """What `_plan` found out, from its array.
+
+    Rows, columns and depth of a product, with the steps of A's and B's rows in elements, and whether they lie transposed; the
+    number of products, and the sizes of the two inner dimensions that count them; steps of A, then of B, for each; whether there
+    is an addend, its steps from row to row, from column to column, and for the batch; what `_blocks` says.
+    """
+    return (
+        (n[0], n[1], n[2], n[3], n[4], n[5], n[6]), (n[7], n[8], n[9]), (n[10], n[11], n[12], n[13], n[14], n[15]),
+        (n[16], n[17], n[18], n[19], n[20], n[21]), (n[22], n[23], n[24], n[25]),
+    )  # fmt: skip
+
+
+@inner
+def _block(task, starts, width, buffer, factors, numbers):
     """One block of one product, or of one part of its sum."""
+    sizes, batch, steps, added, blocks = _numbers(numbers)
     (alpha, one, zero), (m, n, k, lda, a_turned, ldb, b_turned) = factors, sizes
     number, part, row, column = _place(task, blocks)
     rows = row * m // blocks[0], (row + 1) * m // blocks[0]
@@ -188,7 +251,7 @@ def _block(task, starts, width, buffer, factors, sizes, batch, steps, added, blo
     corner = rows[0] * n + columns[0]
     c = starts[2] + (number * m * n + corner) * width if part == 0 else address(buffer) + ((part - 1) * m * n + corner) * width
     height, breadth, length = rows[1] - rows[0], columns[1] - columns[0], depth[1] - depth[0]
-    vector, tiled = m == 1 or n == 1, height * breadth * length <= (TILED_TURNED if a_turned else TILED)
+    vector, tiled = m == 1 or n == 1, blocks[3] or height * breadth * length <= (TILED_TURNED if a_turned else TILED)
     beta, start, start_row = zero, np.int64(0), n * width
     if part == 0 and added[0]:
         start = starts[3] + (z * added[3] + y * added[4] + x * added[5] + rows[0] * added[1] + columns[0] * added[2]) * width
@@ -206,7 +269,10 @@ def _block(task, starts, width, buffer, factors, sizes, batch, steps, added, blo
     elif tiled:
         of_a, of_b = steps_of(lda, a_turned, width), steps_of(ldb, b_turned, width)
         shape = height, breadth, length
-        multiply(shape, a, of_a[0], of_a[1], b, of_b[0], of_b[1], start, start_row, c, n * width, alpha)
+        if blocks[3]:
+            matrix_unit.multiply(shape, a, of_a[0], of_a[1], b, of_b[0], of_b[1], start, start_row, c, n * width, alpha)
+        else:
+            multiply(shape, a, of_a[0], of_a[1], b, of_b[0], of_b[1], start, start_row, c, n * width, alpha)
     else:
         gemm_at(height, breadth, length, alpha, a, lda, a_turned, b, ldb, b_turned, beta, c, n)
 

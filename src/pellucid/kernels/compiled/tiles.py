@@ -20,7 +20,7 @@ from . import inner
 from .blas import address, at, width_of
 from .transposition import turn_at
 
-__all__ = ["REGISTER", "ROWS", "multiply", "multiply_panel", "steps_of"]
+__all__ = ["REGISTER", "ROWS", "copy_lines", "multiply", "multiply_panel", "steps_of"]
 
 
 def _register_bytes() -> int:
@@ -254,13 +254,13 @@ def _edge(height, columns, a, a_row, a_column, panel, depth, start, start_row, o
     """A tile of fewer columns than two registers hold: made elsewhere, and copied."""
     step = np.int64(2 * REGISTER)
     if start:
-        _copy_lines(start, start_row, edge, step, height, columns, alpha)
+        copy_lines(start, start_row, edge, step, height, columns, alpha)
     _rows(height, a, a_row, a_column, panel, step, depth, edge if start else start, step, edge, step, alpha)
-    _copy_lines(edge, step, out, out_row, height, columns, alpha)
+    copy_lines(edge, step, out, out_row, height, columns, alpha)
 
 
 @inner
-def _copy_lines(source, source_step, target, target_step, rows, columns, like):
+def copy_lines(source, source_step, target, target_step, rows, columns, like):
     for r in range(rows):
         line, to = at(source + r * source_step, columns, like), at(target + r * target_step, columns, like)
         for i in range(columns):
