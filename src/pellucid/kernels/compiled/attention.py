@@ -134,23 +134,50 @@ def _turn(first, rows, columns, step, to):
 def _mask_scores(scores, mask, masked, first, begin, causal, turned, hidden):
     """Apply the masks to scores of queries from `first` on with keys from `begin` on: [keys, queries] if turned."""
     rows, columns = scores.shape
+    down, along = (masked[1], masked[2]) if turned else (masked[2], masked[1])
+    start = mask + begin * masked[1] + first * masked[2]
+    if masked[0] == ADDED:
+        _add_mask(scores, start, down, along // scores.itemsize)
+    elif masked[0] == ALLOWED:
+        _hide(scores, start, down, along, hidden)
+    if causal:
+        for i in range(rows):
+            if turned:
+                scores[i, : max(0, min(columns, begin + i - first))] = hidden
+            else:
+                scores[i, max(0, min(columns, first + i - begin + 1)) :] = hidden
+
+
+@inner
+def _add_mask(scores, start, down, step):
+    """Add numbers to scores: `down` bytes from row to row, `step` elements along it. One for a row, or neighbours, are vector code."""
+    rows, columns = scores.shape
     for i in range(rows):
-        row = scores[i]
-        place = mask + (begin + i) * masked[1] + first * masked[2] if turned else mask + (first + i) * masked[2] + begin * masked[1]
-        step = masked[2] if turned else masked[1]
-        if masked[0] == ADDED:
-            step //= scores.itemsize
-            numbers = at(place, (columns - 1) * step + 1, hidden)
+        numbers, row = at(start + i * down, max(1, columns * step), scores[0, 0]), scores[i]
+        if step == 0:
+            row += numbers[0]
+        elif step == 1:
+            row += numbers
+        else:
             for j in range(columns):
                 row[j] += numbers[j * step]
-        elif masked[0] == ALLOWED:
-            allowed = at(place, (columns - 1) * step + 1, np.uint8(0))
+
+
+@inner
+def _hide(scores, start, down, step, hidden):
+    """Hide scores where a byte of the mask is 0: `down` bytes from row to row, `step` along it."""
+    rows, columns = scores.shape
+    for i in range(rows):
+        allowed, row = at(start + i * down, max(1, columns * step), np.uint8(0)), scores[i]
+        if step == 0:
+            if not allowed[0]:
+                row += hidden
+        elif step == 1:
+            for j in range(columns):
+                row[j] = row[j] if allowed[j] else row[j] + hidden
+        else:
             for j in range(columns):
                 row[j] = row[j] if allowed[j * step] else row[j] + hidden
-        if causal and turned:
-            row[: max(0, min(columns, begin + i - first))] = hidden
-        elif causal:
-            row[max(0, min(columns, first + i - begin + 1)) :] = hidden
 
 
 @inner

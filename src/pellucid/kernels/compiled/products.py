@@ -85,10 +85,10 @@ def _plan(a_shape, a_strides, b_shape, b_strides, d_shape, d_strides, width, thr
     lead, count, sizes, steps, added = (), 1, (1, 1), (0,) * 6, (0,) * 6
     if len(a_shape) > 2 or len(b_shape) > 2:
         lead = np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
-        batches = [(shape, strides) for shape, strides in ((a_shape, a_strides), (b_shape, b_strides))]
+        batches = [(a_shape, a_strides, width), (b_shape, b_strides, width)]
         if d_shape is not None and len(d_shape) > 2:
-            batches.append((d_shape, d_strides))
-        walk = _count_batches(lead, width, batches)
+            batches.append((d_shape, d_strides, width))
+        walk = _count_batches(lead, batches)
         if walk is None:
             return None
         (count, *sizes), steps = walk
@@ -137,13 +137,13 @@ def leading_steps(lead: tuple, *arrays: np.ndarray) -> tuple[tuple, tuple] | Non
 
     Neighbouring dimensions are counted as one where all arrays allow it. None if more than three are left.
     """
-    return _count_batches(lead, arrays[0].itemsize, [(array.shape, array.strides) for array in arrays])
+    return _count_batches(lead, [(array.shape, array.strides, array.itemsize) for array in arrays])
 
 
-def _count_batches(lead: tuple, width: int, layouts: list) -> tuple[tuple, tuple] | None:
-    """`leading_steps` for arrays of some shapes and strides, `width` bytes a number."""
+def _count_batches(lead: tuple, layouts: list) -> tuple[tuple, tuple] | None:
+    """`leading_steps` for arrays of some shapes, strides and sizes of a number."""
     sizes, rows = [], []
-    strides = [_broadcast_strides(*layout, width, len(lead)) for layout in layouts]
+    strides = [_broadcast_strides(*layout, len(lead)) for layout in layouts]
     for size, *steps in zip(lead, *strides, strict=True):
         if size == 1:
             continue
