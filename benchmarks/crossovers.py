@@ -76,6 +76,7 @@ WORK: dict[str, Callable[[int], Callable]] = {
     "rectifiers.gate": lambda n: _gradient(n),
     "recurrent": _recurrent,
     "softmax": lambda n: _call(F.softmax, torch.randn(max(1, n // 32), 32), 1),
+    "sums": lambda n: _call(torch.Tensor.sum_to_size, torch.randn(max(1, n // 32), 32), 32),
     "updates": _step,
 }  # fmt: skip
 

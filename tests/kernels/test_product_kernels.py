@@ -128,6 +128,14 @@ def test_one_number_that_lies_alone(dtype):
     close(products.matmul(whole[3:4, 5:6], a.T), a.T * whole[3, 5])
 
 
+@pytest.mark.parametrize(("first", "second"), [((300, 1), (1, 40)), ((5, 30, 1), (5, 1, 7)), ((30, 1), (4, 1, 7)), ((3, 1, 2, 1), (5, 1, 4))])
+def test_a_column_by_a_row(dtype, first, second, monkeypatch):
+    monkeypatch.setattr(products, "SMALL", 1 << 18)
+    a, b = numbers(dtype, *first), numbers(dtype, *second)
+    np.testing.assert_array_equal(products.matmul(a, b), np.matmul(a, b))
+    close(products.matmul_add(a, b, numbers(dtype, second[-1]), 0.5), (0.5 * np.matmul(a, b) + numbers(dtype, second[-1])).astype(dtype))
+
+
 def test_what_memory_held_before_does_not_count(dtype):
     big = np.full((200, 200), np.nan, dtype)  # what a freed block of memory may hold
     del big

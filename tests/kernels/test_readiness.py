@@ -57,7 +57,7 @@ def test_a_family_is_asked_for_once_and_used_when_it_is_there(fresh):
 
 
 def test_numpy_does_the_work_meanwhile(fresh):
-    fresh.setattr(choice, "_LOADED", ({}, {}))
+    fresh.setattr(choice, "_LOADED", {dtype: {} for dtype in choice.FLOATS})
     assert choice.compiled("rectifiers", 1 << 20, np.ones(1, np.float32)) is None
     readiness.mark("rectifiers", "float32")
     assert choice.compiled("rectifiers", 1 << 20, np.ones(1, np.float32)) is not None

@@ -232,8 +232,7 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
         for position, edge in enumerate(() if accumulate else targets):
             captures.setdefault(edge[0], []).append((edge[1], position))
     tensors, keep = task.tensors, task.keep
-    # every node is asked about, not only those with hooks
-    watched = bool(captures or modes.around)  # anomaly mode stands around too
+    watched = bool(modes.around)  # every node is asked about, not only those with hooks; anomaly mode stands around too
     pending: dict = {}  # node -> gradient of its result, or a list of them for a node with several outputs
     owned: set = set()  # nodes whose pending gradient nobody else holds
     ready: list[Any] = []  # heap of (-sequence, id, edge)
@@ -257,7 +256,7 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
         following = None
         grad = pending.pop(node, None)
         task.node = node
-        special = watched or (hooked.count and node.extra is not None)
+        special = watched or (hooked.count and node.extra is not None) or (captures and node in captures)
         if special or apply is None:
             grad = _before(task, node, kind, grad, captures, captured, node in owned)
             if grad is STOP:
@@ -295,7 +294,7 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
                         owned.add(child)
             if left or (needed is not None and child not in needed):
                 continue
-            if kind is None or kind is MULTI or watched or child.extra is not None:
+            if kind is None or kind is MULTI or watched or child.extra is not None or (captures and child in captures):
                 if following is None and not ready:
                     following = edge
                 else:

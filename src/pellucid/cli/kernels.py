@@ -70,6 +70,10 @@ def _activations(dtype) -> None:
     F.gelu(x, approximate="tanh").sum().backward()
 
 
+def _sums(dtype) -> None:
+    (_leaf(64, 64, dtype=dtype) * _leaf(64, dtype=dtype)).sum().backward()
+
+
 def _softmax(dtype) -> None:
     x, target = _leaf(8, 8, dtype=dtype), torch.zeros(8, dtype=torch.int64)
     for result in (F.softmax(x, 1).square(), F.log_softmax(x, 1), F.cross_entropy(x, target)):
@@ -112,7 +116,7 @@ def _mersenne(dtype) -> None:
 EXERCISES: dict[str, Callable] = {
     "products": _products, "updates": _updates, "softmax": _softmax, "rectifiers": _rectifiers, "convolution": _convolution,
     "pooling": _pooling, "normalisation": _normalisation, "accumulation": _accumulation, "activations": _activations,
-    "mersenne": _mersenne, "recurrent": _recurrent, "attention": _attention, "clipping": _clipping,
+    "mersenne": _mersenne, "recurrent": _recurrent, "attention": _attention, "clipping": _clipping, "sums": _sums,
 }  # fmt: skip
 
 

@@ -34,19 +34,23 @@ def _compiled(name: str, arrays: tuple, numbers: tuple = ()) -> np.ndarray | Non
     """What the compiled form of a function makes of arrays of one shape, in the order of memory of the last; or None."""
     last = arrays[-1]
     fast = compiled("activations.long" if name in LONG else "activations", last.size, *arrays)
-    if fast is None or any(array.shape != last.shape for array in arrays):
+    if fast is None:
         return None
+    shape = last.shape
+    for array in arrays:
+        if array.shape != shape:
+            return None
+    if numbers:
+        numbers = tuple([last.dtype.type(number) for number in numbers])
     if last.flags.c_contiguous:
-        flat = [(array if array.flags.c_contiguous else np.ascontiguousarray(array)).reshape(-1) for array in arrays]
-        shape = last.shape
-    elif last.flags.f_contiguous:
-        flat, shape = [np.ascontiguousarray(array.T).reshape(-1) for array in arrays], last.shape[::-1]
-    else:
+        out = np.empty(shape, last.dtype)
+        getattr(fast, name)(*[array.reshape(-1) for array in arrays], *numbers, out.reshape(-1))
+        return out
+    if not last.flags.f_contiguous:
         return None
-    out = np.empty(last.size, last.dtype)
-    getattr(fast, name)(*flat, *(last.dtype.type(number) for number in numbers), out)
-    out = out.reshape(shape)
-    return out if last.flags.c_contiguous else out.T
+    out = np.empty(shape[::-1], last.dtype)
+    getattr(fast, name)(*[array.T.reshape(-1) for array in arrays], *numbers, out.reshape(-1))
+    return out.T
 
 
 # --- curves with a flat end or two -----------------------------------------------------------------------------------

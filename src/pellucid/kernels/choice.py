@@ -43,13 +43,12 @@ CROSSOVERS = {
     "rectifiers.gate": 1 << 12,
     "recurrent": 1 << 16,  # multiplications of states by weights, of all steps
     "softmax": 1 << 9,
+    "sums": 1 << 12,
     "updates": 1 << 15,  # elements of all parameters of a group, and 500 for each
 }
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-
-
-_LOADED: tuple[dict[str, ModuleType], ...] = {}, {}  # for float32 and float64: key of CROSSOVERS -> compiled forms
+_LOADED: dict[np.dtype, dict[str, ModuleType]] = {dtype: {} for dtype in FLOATS}  # of each, key of CROSSOVERS -> compiled forms
 
 
 class _Choice:
@@ -71,11 +70,12 @@ def compiled(name: str, size: int, *arrays: np.ndarray) -> ModuleType | None:
     if size < (CROSSOVERS[name] if least is None else least) or _Choice.possible is False:
         return None
     dtype = arrays[0].dtype
-    if dtype not in FLOATS or any(each.dtype != dtype for each in arrays[1:]):
+    for array in arrays:
+        if array.dtype is not dtype and array.dtype != dtype:
+            return None
+    loaded = _LOADED.get(dtype)
+    if loaded is None or (_Choice.possible is None and not _is_possible()):
         return None
-    if _Choice.possible is None and not _is_possible():
-        return None
-    loaded = _LOADED[dtype.itemsize // 4 - 1]
     module = loaded.get(name)
     if module is None:
         family = name.partition(".")[0]
