@@ -48,11 +48,20 @@ def test_gradient_between_bounds(shape, dtype):
 
 
 @DTYPES
+@SHAPES
+def test_between_bounds(shape, dtype):
+    x = np.asarray(np.random.default_rng(0).standard_normal(shape).astype(dtype))
+    in_both_forms(lambda: kernel.between(x, -0.5, 0.75))
+
+
+@DTYPES
 def test_special_values(dtype):
     x = np.array(SPECIAL * 9).astype(dtype)
     in_both_forms(lambda: kernel.relu(x))
     in_both_forms(lambda: kernel.pass_above(x, x, 0))
     in_both_forms(lambda: kernel.pass_inside(x, x, 0, 2.0))
+    in_both_forms(lambda: kernel.between(x, 0, 2.0))
+    in_both_forms(lambda: kernel.between(x, -np.inf, 0))
     in_both_forms(lambda: kernel.pass_above(x[::-1].copy(), x, 2.0))
 
 

@@ -1,4 +1,4 @@
-"""relu, its gradient and that of functions with two bounds: NumPy where arrays are small, all threads where they are large."""
+"""relu, what keeps numbers between two bounds, and the gradients of both: NumPy where arrays are small, all threads where they are large."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from .choice import compiled
 from .threads import threads_for
 
-__all__ = ["pass_above", "pass_inside", "relu"]
+__all__ = ["between", "pass_above", "pass_inside", "relu"]
 
 ALONE = 1 << 17  # elements; below it one thread does all
 
@@ -19,6 +19,17 @@ def relu(x: np.ndarray) -> np.ndarray:
         return np.maximum(0, x)  # in this order -0 stays what it is
     out = np.empty(x.shape, x.dtype)
     fast.relu(threads_for(x.size, ALONE), x.reshape(-1), out.reshape(-1))
+    return out
+
+
+def between(x: np.ndarray, low: float, high: float) -> np.ndarray:
+    """min(max(x, low), high), the bounds as numbers of x's dtype; NaN stays, and so does -0."""
+    number = x.dtype.type
+    fast = compiled("rectifiers", x.size, x)
+    if fast is None or not x.flags.c_contiguous:
+        return np.minimum(number(high), np.maximum(number(low), x))
+    out = np.empty(x.shape, x.dtype)
+    fast.between(threads_for(x.size, ALONE), x.reshape(-1), number(low), number(high), out.reshape(-1))
     return out
 
 

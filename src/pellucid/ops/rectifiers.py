@@ -109,16 +109,15 @@ functional_relu = functional("relu", relu, "max(x, 0) of each element; see `pell
 
 @operator(module=None, exact=True, node="HardtanhBackward0", elementwise=True)
 class hardtanh_kernel:
-    """Each element between two numbers; the gradient is zero on them and outside."""
+    """Each element between two numbers; the gradient is zero on them and outside, which the result shows as the input does."""
 
     def forward(xp, input: Array, min_val: float, max_val: float):
         require_kind("hardtanh_cpu", input, "fi")
         if input.dtype.kind == "u" and min(min_val, max_val) < 0:
             raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
-        kind = input.dtype.type
-        return xp.minimum(kind(max_val), xp.maximum(kind(min_val), input))
+        return kernel.between(input, min_val, max_val)
 
-    def vjp_input(F, grad, input, min_val, max_val): return F.pass_inside(grad, input, min_val, max_val)
+    def vjp_input(F, grad, result, min_val, max_val): return F.pass_inside(grad, result, min_val, max_val)
     def samples(make): yield (make(3, 4), -1.0, 1.0), {}
 
 

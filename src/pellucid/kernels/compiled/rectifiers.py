@@ -1,11 +1,11 @@
-"""relu and the gradients of functions with bounds in one pass over memory, a block of elements a task. Plain forms: `kernels/rectifiers.py`."""
+"""relu, functions with bounds, and their gradients in one pass over memory, a block of elements a task. Plain forms: `kernels/rectifiers.py`."""
 
 from __future__ import annotations
 
 from . import serial
 from .sharing import share
 
-__all__ = ["pass_above", "pass_inside", "relu"]
+__all__ = ["between", "pass_above", "pass_inside", "relu"]
 
 BLOCK = 1 << 15  # elements: 128 or 256 KiB, so that a task is long beside its start
 
@@ -22,6 +22,20 @@ def _relu(block, x, out):
 def relu(threads, x, out):
     """out [n] = max(x, 0); NaN stays, and so does -0. Traffic: x read, `out` written. One comparison each."""
     share((x.size + BLOCK - 1) // BLOCK, threads, _relu, (x, out))
+
+
+@serial
+def _between(block, x, low, high, out):
+    part, target = x[block * BLOCK : (block + 1) * BLOCK], out[block * BLOCK : (block + 1) * BLOCK]
+    for i in range(part.size):
+        value = low if part[i] < low else part[i]
+        target[i] = high if value > high else value
+
+
+@serial
+def between(threads, x, low, high, out):
+    """out [n] = min(max(x, low), high); NaN stays, and so does -0. Traffic: x read, `out` written. Two comparisons each."""
+    share((x.size + BLOCK - 1) // BLOCK, threads, _between, (x, low, high, out))
 
 
 @serial
