@@ -69,7 +69,16 @@ def _geometry(kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> 
     return np.array([(1,) * spare + kernel, (1,) * spare + stride, (0,) * spare + padding, (1,) * spare + dilation], np.int64)
 
 
-FOURS = _geometry((2, 2), (2, 2), (0, 0), (1, 1))
+FOURS = [_geometry((planes, 2, 2), (planes, 2, 2), (0, 0, 0), (1, 1, 1)) for planes in (1, 2)]  # windows side by side
+
+
+def _planes(geometry: np.ndarray, images: np.ndarray, results: np.ndarray) -> int:
+    """In how many planes windows are 2 x 2 side by side, all of them whole; 0 for other windows."""
+    for planes, fours in enumerate(FOURS, 1):
+        if np.array_equal(geometry, fours):
+            whole = all(n * q <= s for n, q, s in zip((planes, 2, 2), results.shape[1:], images.shape[1:], strict=True))
+            return planes if whole else 0
+    return 0
 
 
 def _fast(kernel: tuple, *arrays):
@@ -82,8 +91,9 @@ def maxima(x, places: tuple, kernel: tuple, stride: tuple, padding: tuple, dilat
     """The largest value in each window; NaN if there is one."""
     fast, rank = _fast(kernel, x), len(kernel)
     if fast is not None:
-        best = np.empty(x.shape[: x.ndim - rank] + places, x.dtype)
-        fast.maxima(threads_for(x.size), _as_images(x, rank), _geometry(kernel, stride, padding, dilation), _as_images(best, rank))
+        best, geometry = np.empty(x.shape[: x.ndim - rank] + places, x.dtype), _geometry(kernel, stride, padding, dilation)
+        images, made = _as_images(x, rank), _as_images(best, rank)
+        fast.maxima(threads_for(x.size), images, geometry, _planes(geometry, images, made), made)
         return best
     x = _framed(x, places, kernel, stride, padding, dilation, _lowest(x.dtype))
     best = None
@@ -139,8 +149,7 @@ def maxima_gradient(grad, x, best, places: tuple, kernel: tuple, stride: tuple, 
     if fast is not None:
         made, geometry = np.empty(x.shape, x.dtype), _geometry(kernel, stride, padding, dilation)
         images = [_as_images(array, rank) for array in (grad, x, best, made)]
-        inside = all(2 * q <= s for q, s in zip(images[2].shape[2:], images[1].shape[2:], strict=True))
-        fast.maxima_gradient(threads_for(x.size), *images[:3], geometry, inside and bool((geometry == FOURS).all()), images[3])
+        fast.maxima_gradient(threads_for(x.size), *images[:3], geometry, _planes(geometry, images[1], images[2]), images[3])
         return made
     size = x.shape[-len(kernel) :]
     whole = _framed(np.zeros(x.shape, grad.dtype), places, kernel, stride, padding, dilation, 0)

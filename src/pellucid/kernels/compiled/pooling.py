@@ -81,19 +81,24 @@ def _firsts(found, x, best, p, q, geometry):
 
 
 @serial
-def _first_of_four(grad, best, upper, lower, above, below):
-    """Each gradient at the first of four elements that is its maximum, zero at the others; two rows of an image."""
+def _first_of_four(grad, best, upper, lower, above, below, rest):
+    """Each gradient at the first of four elements that is its maximum, zero at the others; two rows of an image.
+
+    rest: the gradients whose maximum is none of the four, zero for the others.
+    """
     for c in range(best.size):
         g, value, zero = grad[c], best[c], grad.dtype.type(0)
         broken = value != value
-        a, b, d = upper[2 * c], upper[2 * c + 1], lower[2 * c]
+        a, b, d, e = upper[2 * c], upper[2 * c + 1], lower[2 * c], lower[2 * c + 1]
         first = (a == value) | (broken & (a != a))
         second = (b == value) | (broken & (b != b))
         third = (d == value) | (broken & (d != d))
         above[2 * c] = g if first else zero
         above[2 * c + 1] = g if second & (not first) else zero
         below[2 * c] = g if third & (not (first | second)) else zero
-        below[2 * c + 1] = zero if first | second | third else g
+        fourth = (e == value) | (broken & (e != e))
+        below[2 * c + 1] = g if fourth & (not (first | second | third)) else zero
+        rest[c] = zero if first | second | third | fourth else g
 
 
 @serial
@@ -142,6 +147,27 @@ def _maxima_of(image, images, geometry, results):
 
 
 @serial
+def _larger(a, b):
+    """The larger of two, NaN if one is."""
+    return a if (a >= b) | (a != a) else b
+
+
+@serial
+def _maxima_of_fours(image, images, planes, results):
+    """For windows of 2 x 2 side by side, in one plane or in two."""
+    x, best = images[image], results[image]
+    for p in range(best.shape[0]):
+        for q in range(best.shape[1]):
+            row, upper, lower = best[p, q], x[p * planes, 2 * q], x[p * planes, 2 * q + 1]
+            for c in range(row.size):
+                row[c] = _larger(_larger(upper[2 * c], upper[2 * c + 1]), _larger(lower[2 * c], lower[2 * c + 1]))
+            if planes == 2:
+                upper, lower = x[p * planes + 1, 2 * q], x[p * planes + 1, 2 * q + 1]
+                for c in range(row.size):
+                    row[c] = _larger(row[c], _larger(_larger(upper[2 * c], upper[2 * c + 1]), _larger(lower[2 * c], lower[2 * c + 1])))
+
+
+@serial
 def _indices_of(image, images, results, geometry, notes, indices):
     x, best, found = images[image], results[image], notes[image]
     for p in range(best.shape[0]):
@@ -166,15 +192,18 @@ def _gradient_of(image, grads, images, results, geometry, notes, gradients):
 
 
 @serial
-def _gradient_of_fours(image, grads, images, results, gradients):
-    """For windows of 2 x 2 side by side, the commonest."""
+def _gradient_of_fours(image, grads, images, results, planes, rests, gradients):
+    """For windows of 2 x 2 side by side, the commonest, in one plane or in two."""
     grad, x, best, made = grads[image], images[image], results[image], gradients[image]
-    if best.shape[1] * 2 < x.shape[1] or best.shape[2] * 2 < x.shape[2]:
+    if best.shape[0] * planes < x.shape[0] or best.shape[1] * 2 < x.shape[1] or best.shape[2] * 2 < x.shape[2]:
         made.reshape(-1)[:] = 0
     for p in range(best.shape[0]):
         for q in range(best.shape[1]):
-            plane, target = x[p], made[p]
-            _first_of_four(grad[p, q], best[p, q], plane[2 * q], plane[2 * q + 1], target[2 * q], target[2 * q + 1])
+            given = grad[p, q]
+            for i in range(planes):
+                plane, target, rest = x[p * planes + i], made[p * planes + i], rests[image, i]
+                _first_of_four(given, best[p, q], plane[2 * q], plane[2 * q + 1], target[2 * q], target[2 * q + 1], rest)
+                given = rest
 
 
 @serial
@@ -214,12 +243,16 @@ def _average_gradient_of(image, grads, geometry, counts, gradients):
 
 
 @serial
-def maxima(threads, x, geometry, best):
+def maxima(threads, x, geometry, planes, best):
     """best [I, P, Q, R]: the largest value of each window, NaN if there is one.
 
+    planes: if `geometry` is windows of 2 x 2 side by side, in how many planes (1 or 2); 0 for others.
     Traffic: x read, `best` written. One comparison for each place of each window. Plain form: `kernels.pooling.maxima`.
     """
-    share(len(x), threads, _maxima_of, (x, geometry, best))
+    if planes:
+        share(len(x), threads, _maxima_of_fours, (x, planes, best))
+    else:
+        share(len(x), threads, _maxima_of, (x, geometry, best))
 
 
 @serial
@@ -234,14 +267,17 @@ def maxima_indices(threads, x, best, geometry, indices):
 
 
 @serial
-def maxima_gradient(threads, grad, x, best, geometry, fours, made):
-    """made [I, D, H, W]: each gradient at the first maximum of its window; fours: `geometry` is windows of 2 x 2 side by side.
+def maxima_gradient(threads, grad, x, best, geometry, planes, made):
+    """made [I, D, H, W]: each gradient at the first maximum of its window.
+
+    planes: if `geometry` is windows of 2 x 2 side by side, in how many planes (1 or 2); 0 for others.
 
     Traffic: grad, x and `best` read, `made` written. One comparison for each place of each window, one addition for each
     window. Plain form: `kernels.pooling.maxima_gradient`.
     """
-    if fours:
-        share(len(x), threads, _gradient_of_fours, (grad, x, best, made))
+    if planes:
+        rests = np.empty((len(x), planes, best.shape[3]), x.dtype)
+        share(len(x), threads, _gradient_of_fours, (grad, x, best, planes, rests, made))
     else:
         notes = np.empty((len(x), best.shape[3]), np.int32)
         share(len(x), threads, _gradient_of, (grad, x, best, geometry, notes, made))
