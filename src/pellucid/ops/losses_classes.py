@@ -119,11 +119,16 @@ class _cross_entropy:
     def forward(xp, input: Array, target: Index, weight: Index | None = None, reduction: str = "mean", ignore_index: int = -100,
                 label_smoothing: float = 0.0):  # fmt: skip
         check_nll(input, target, weight)
-        target = target.astype(xp.int64, copy=False)
-        classes, shares = kernel.counted(target, weight, input.dtype, ignore_index)
-        kernel.in_range(target, classes, input.shape[1])
-        known = softmax.statistics(input)
-        loss = softmax.cross_entropy_losses(input, known, classes, shares, label_smoothing, weight)
+        target, shares = target.astype(xp.int64, copy=False), None
+        plain = weight is None and not label_smoothing
+        found = softmax.class_losses(input, target, ignore_index) if plain else None
+        if found is None:
+            classes, shares = kernel.counted(target, weight, input.dtype, ignore_index)
+            kernel.in_range(target, classes, input.shape[1])
+            known = softmax.statistics(input)
+            loss = softmax.cross_entropy_losses(input, known, classes, shares, label_smoothing, weight)
+        else:
+            loss, known = found
         if reduction == "none":
             return loss, known
         total = xp.add.reduce(loss)
@@ -149,6 +154,11 @@ class cross_entropy_backward:
     def forward(xp, input: Array, scores: Array, target: Index, weight: Index | None = None,
                 statistics: Index | None = None, reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0):  # fmt: skip
         target = target.astype(xp.int64, copy=False)
+        if weight is None and statistics is not None and not label_smoothing:
+            grad = input / scores.dtype.type(target.size) if reduction == "mean" else input
+            made = softmax.class_gradient(scores, statistics, target, ignore_index, grad)
+            if made is not None:
+                return made
         classes, shares = kernel.counted(target, weight, scores.dtype, ignore_index)
         grad = input / kernel.divisor(shares, target, scores.dtype) if reduction == "mean" else input
         grad = xp.ascontiguousarray(xp.broadcast_to(grad, target.shape))

@@ -12,7 +12,7 @@ from numba import prange
 from . import get_threads, parallel, serial
 from . import mathematics as m
 
-__all__ = ["get_threads", "highest", "log_softmax", "log_softmax_backward", "softmax", "softmax_backward",
+__all__ = ["class_gradient", "class_losses", "get_threads", "highest", "log_softmax", "log_softmax_backward", "softmax", "softmax_backward",
            "statistics", "sum_of_exponentials", "weighted_softmax"]  # fmt: skip
 
 
@@ -116,3 +116,50 @@ def weighted_softmax(x, statistics, weights, out, blocks):
             top, share = statistics[0, r], weights[r] / statistics[1, r]
             for j in range(row.size):
                 made[j] = m.decay(row[j] - top) * share
+
+
+@serial
+def _counts(number, classes, ignored):
+    """Whether a class is there, and not the one that counts nothing."""
+    return 0 <= number < classes and number != ignored
+
+
+@parallel
+def class_losses(x, classes, ignored, known, losses, blocks):
+    """losses [rows]: minus the logarithm of the softmax at each row's class; known [2, rows] as of `statistics`. 22 FLOPs an element.
+
+    Returns how many classes do not count; their losses are not set. Plain form: `statistics` and `cross_entropy_losses`.
+    """
+    rows, left_out = x.shape[0], 0
+    for block in prange(blocks):
+        for r in range(block * rows // blocks, (block + 1) * rows // blocks):
+            row, number = x[r], classes[r]
+            top = highest(row)
+            total = sum_of_exponentials(row, top)
+            known[0, r], known[1, r] = top, total
+            if _counts(number, row.size, ignored):
+                losses[r] = m.log(total) + m.minus(top, row[number])  # no reordering: what is subtracted is the largest score
+            else:
+                left_out += 1
+    return left_out
+
+
+@parallel
+def class_gradient(x, known, classes, ignored, grad, out, blocks):
+    """out [rows, columns]: grad (softmax - onehot) of each row, grad [rows] or [1] for all. 22 FLOPs an element.
+
+    Returns how many classes do not count; their rows are wrong. Plain form: `cross_entropy_gradient`.
+    """
+    rows, left_out = x.shape[0], 0
+    for block in prange(blocks):
+        for r in range(block * rows // blocks, (block + 1) * rows // blocks):
+            row, made, number = x[r], out[r], classes[r]
+            slope = grad[r if grad.size > 1 else 0]
+            top, share = known[0, r], slope / known[1, r]
+            for j in range(row.size):
+                made[j] = m.decay(row[j] - top) * share
+            if _counts(number, row.size, ignored):
+                made[number] -= slope
+            else:
+                left_out += 1
+    return left_out
