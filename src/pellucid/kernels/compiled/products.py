@@ -101,7 +101,6 @@ def _plan(a_shape, a_strides, b_shape, b_strides, d_shape, d_strides, width, thr
 
 
 STARTS = [(slice(0, 1), *(0,) * (rank - 1))[::-1] for rank in range(65)]
-FACTORS = {kind: (kind(1), kind(0)) for kind in (np.float32, np.float64)}
 
 
 def start_of(array: np.ndarray) -> np.ndarray:
