@@ -42,6 +42,16 @@ def test_other_arrays_are_left_to_numpy(x):
         np.testing.assert_array_equal(leading_sum(x, 1), x.sum(axis=0))
 
 
+@pytest.mark.parametrize("shape", [(10, 4), (8, 2), (63, 15), (13, 9)])
+def test_few_narrow_rows_are_added_in_the_order_of_pytorch(shape):
+    """Every fourth row to one of four sums; rows that are left go to the first."""
+    x = np.random.default_rng(2).standard_normal(shape) * 10.0 ** np.random.default_rng(3).integers(-5, 5, shape)
+    whole, sums = len(x) // 4 * 4, [0.0, 0.0, 0.0, 0.0]
+    for row in range(len(x)):
+        sums[row % 4 if row < whole else 0] = sums[row % 4 if row < whole else 0] + x[row]
+    np.testing.assert_array_equal(leading_sum(x, 1), ((sums[0] + sums[1]) + sums[2]) + sums[3])
+
+
 @pytest.mark.parametrize("shape", [(40,), (1, 40), (50, 1), (1, 1), (), (1, 50, 40), (30, 1, 40)])
 def test_what_was_broadcast_is_summed_out(shape):
     x = np.random.default_rng(1).standard_normal((30, 50, 40))

@@ -17,7 +17,6 @@ from pellucid.autograd.hooks import RemovableHandle, add_hook
 from pellucid.core.dtype import dtype as element_type
 from pellucid.core.dtype import dtype_of
 from pellucid.core.sites import Site
-from pellucid.kernels.choice import CROSSOVERS
 from pellucid.kernels.sums import leading_sum
 
 if TYPE_CHECKING:
@@ -235,16 +234,13 @@ def edge_of(tensor) -> tuple | None:
 # --- undoing what happened around a formula --------------------------------------------------------------------------
 
 
-MANY = CROSSOVERS["sums"]
-
-
 def sum_to(array: np.ndarray, shape: tuple) -> np.ndarray:
     """Sum out the dimensions along which a value of `shape` was broadcast to the array's shape."""
     lead = array.ndim - len(shape)
     axes = tuple(range(lead)) + tuple(
         i + lead for i, size in enumerate(shape) if size == 1 and array.shape[i + lead] != 1
     )
-    if axes and axes == tuple(range(len(axes))) and array.size >= MANY:
+    if axes and axes[-1] == len(axes) - 1 and array.dtype.kind in "fc":
         array = leading_sum(array, len(axes))
     elif axes:
         array = array.sum(axis=axes, keepdims=True)

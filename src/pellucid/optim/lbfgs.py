@@ -11,6 +11,7 @@ import numpy as np
 
 from pellucid.core.quiet import quiet
 from pellucid.core.tensor import Tensor, wrap
+from pellucid.kernels.short_vectors import add_scaled, dot, total
 from pellucid.optim.elementwise import check_gradient, check_options, number
 from pellucid.optim.kinds import check_options_known
 from pellucid.optim.line_search import Point, strong_wolfe
@@ -123,7 +124,7 @@ class _Run:
             direction = self.direction(here.grad)
             self.last_grad, loss_before = here.grad, here.loss
             length = self.first_length(here.grad) if state["n_iter"] == 1 else self.lr
-            slope = float(here.grad @ direction)
+            slope = dot(here.grad, direction)
             self.last_direction, self.last_length = direction, length
             if slope > -group["tolerance_change"]:
                 break
@@ -153,7 +154,7 @@ class _Run:
             self.add(length, direction)
             loss, grad = float(self.closure()), self.flat_gradient()
             _write(self.params, start)
-            return Point(length, loss, grad, float(grad @ direction))
+            return Point(length, loss, grad, dot(grad, direction))
 
         found, used = strong_wolfe(at, Point(0.0, here.loss, here.grad, slope), length, direction, max_steps=allowed)
         self.add(found.length, direction)
@@ -161,8 +162,8 @@ class _Run:
         return found, used
 
     def first_length(self, grad) -> float:
-        total = float(np.abs(grad).sum())
-        return (min(1.0, 1.0 / total) if total else 1.0) * self.lr
+        size = total(np.abs(grad))
+        return (min(1.0, 1.0 / size) if size else 1.0) * self.lr
 
     def is_flat(self, grad) -> bool:
         return bool(np.abs(grad).max(initial=0.0) <= self.group["tolerance_grad"])
@@ -173,19 +174,19 @@ class _Run:
             self.history, self.scale = [], 1.0
             return -grad
         change, moved = grad - self.last_grad, self.last_direction * self.last_length
-        curvature = float(change @ moved)
+        curvature = dot(change, moved)
         if curvature > CURVATURE:
             if len(self.history) == self.group["history_size"]:
                 self.history.pop(0)
             self.history.append((moved, change, 1.0 / curvature))
-            self.scale = curvature / float(change @ change)
+            self.scale = curvature / dot(change, change)
         direction, shares = -grad, []
         for moved, change, inverse in reversed(self.history):
-            shares.append(float(moved @ direction) * inverse)
-            direction -= shares[-1] * change
+            shares.append(dot(moved, direction) * inverse)
+            direction = add_scaled(direction, change, -shares[-1])
         direction *= self.scale
         for (moved, change, inverse), share in zip(self.history, reversed(shares), strict=True):
-            direction += (share - float(change @ direction) * inverse) * moved
+            direction = add_scaled(direction, moved, share - dot(change, direction) * inverse)
         return direction
 
     # --- state between steps, under PyTorch's names ------------------------------------------------------------------
@@ -228,10 +229,9 @@ class _Run:
         for param in self.params:
             array = param._array
             size = array.size * (2 if array.dtype.kind == "c" else 1)
-            piece = direction[start : start + size] * length
-            if array.dtype.kind == "c":
-                piece = piece.astype(array.real.dtype, copy=False).view(array.dtype)
-            array += piece.reshape(array.shape).astype(array.dtype, copy=False)
+            piece, flat = direction[start : start + size], _real_flat(array, False)
+            moved = add_scaled(flat, piece.astype(flat.dtype, copy=False), length)
+            array[...] = moved.view(array.dtype).reshape(array.shape)
             param._bump_version()
             start += size
 
