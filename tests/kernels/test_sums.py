@@ -57,3 +57,9 @@ def test_what_was_broadcast_is_summed_out(shape):
     x = np.random.default_rng(1).standard_normal((30, 50, 40))
     axes = tuple(i for i, n in enumerate((1,) * (3 - len(shape)) + shape) if n == 1)
     np.testing.assert_allclose(sum_to(x, shape), x.sum(axis=axes).reshape(shape), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (70, 60, 2)])
+def test_what_is_summed_out_whole_is_an_array_still(shape):
+    assert isinstance(sum_to(np.ones(shape), ()), np.ndarray)
+    assert isinstance(leading_sum(np.ones(shape), len(shape)), np.ndarray)

@@ -22,7 +22,7 @@ def leading_sum(x: np.ndarray, count: int) -> np.ndarray:
         if count == 1 and x.ndim == 2 and len(x) in FEW_ROWS and x.dtype in FLOATS:
             if x.shape[1] * x.itemsize in NARROW or x.shape[1] in (2, 3):
                 return _by_fours(x)
-        return np.add.reduce(x, axis=tuple(range(count)))
+        return np.asarray(np.add.reduce(x, axis=tuple(range(count))))
     rows = math.prod(x.shape[:count])
     out = np.empty(x.shape[count:], x.dtype)
     fast.column_sums(threads_for(x.size, ALONE), x.reshape(rows, -1), out.reshape(-1))

@@ -132,7 +132,7 @@ def _multiply_panels(typing, a, b, steps, start, start_step, out, out_step):
     2 * 16 * 16 * 32 FLOPs a step, by 6 instructions and 7 loads of tiles. Only three of the eight tiles are used: what is left of
     their registers serves the processor to load ahead. Where two threads share a core each has half of them, and with all eight
     tiles in use every load then waits for all products before it: four tiles of the result at a time are a fifth faster on a
-    core of one's own, and slower than vector registers on a shared one.
+    core of one's own, and a sixth slower on a shared one.
     The next panel of B is fetched meanwhile: tiles are too large for the processor to look ahead by itself.
     """
 
