@@ -206,6 +206,18 @@ def test_the_line_is_the_innermost_of_the_program():
     assert text.endswith("# here`, in module model.1 (Inner)")
 
 
+def test_what_autocast_has_been_put_around_keeps_its_name():
+    model = Net()
+    with torch.autocast("cpu"):
+        torch.ones(2, 2) @ torch.ones(2, 2)
+    for name in ("conv", "transposed", "loss"):
+        run, shape, kind, call, _ = MODULES[name]
+        assert note(lambda run=run, shape=shape: model(torch.ones(shape), run), kind=kind).startswith(call)
+        with torch.autocast("cpu"):  # the function gets copies in bfloat16, which have no name in the program
+            inside = note(lambda run=run, shape=shape: model(torch.ones(shape), run), kind=kind)
+        assert inside.startswith(call.partition("(")[0] + "(input [")
+
+
 def test_settings_are_told_unless_they_are_the_default_written_again():
     x, target = torch.ones(2, 3), torch.ones(2)
     call = "cross_entropy(input [2, 3] `x`, target [2] `target`"
