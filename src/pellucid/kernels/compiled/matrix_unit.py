@@ -130,9 +130,9 @@ def _multiply_panels(typing, a, b, steps, start, start_step, out, out_step):
     """out[16, 16] = start + a panel of A times one of B, all by address, steps in bytes; start 0 for none.
 
     2 * 16 * 16 * 32 FLOPs a step, by 6 instructions and 7 loads of tiles. Only three of the eight tiles are used: what is left of
-    their registers serves the processor to load ahead. Where two threads share a core each has half of them, and with all eight
-    tiles in use every load then waits for all products before it: four tiles of the result at a time are a fifth faster on a
-    core of one's own, and a sixth slower on a shared one.
+    their registers serves the processor to load ahead. Where two threads share a core, each seems to have half of them: with all
+    eight tiles in use every load then waits for all products before it. Four tiles of the result at a time were measured a fifth
+    faster on a core of one's own, and a sixth slower on a shared one.
     The next panel of B is fetched meanwhile: tiles are too large for the processor to look ahead by itself.
     """
 
