@@ -70,13 +70,13 @@ class _Caster:
 
     def low(self, function, *args):
         """Call a function that a list names as a whole in the block's type: all of it runs in that."""
-        return self.call(Policy.LOW, function, args, {})
+        return self.call(Policy.LOW, function, *args)
 
     def lowered(self, value: Any) -> Any:
         """A tensor in the block's type."""
         return self.cast(value, self.dtype)
 
-    def call(self, policy: Policy, function, args: tuple, kwargs: dict):
+    def call(self, policy: Policy, function, /, *args, **kwargs):
         """Call a function composed of operators with operands in the types of its policy, which its operators keep."""
         if policy is not Policy.GIVEN:
             dtype = self.target(policy, (args, tuple(kwargs.values())))

@@ -79,12 +79,12 @@ def _guard(function, policy: Policy) -> None:
     )
     plain.__kwdefaults__ = function.__kwdefaults__
 
-    def call(args: tuple, kwargs: dict) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
         autocast = modes.autocast
         if autocast is None:
             return plain(*args, **kwargs)
         indices = kwargs.get("return_indices") and function.__name__ == "max_pool3d"  # another function in PyTorch
-        return autocast.call(Policy.GIVEN if indices else policy, plain, args, kwargs)
+        return autocast.call(Policy.GIVEN if indices else policy, plain, *args, **kwargs)
 
     function.__code__ = _forwarding(function.__code__.co_freevars)
     function.__defaults__, function.__kwdefaults__ = None, {"_call": call}
@@ -96,7 +96,7 @@ def _forwarding(free: tuple[str, ...]) -> types.CodeType:
     source = [
         f"def around({', '.join(free)}):",
         "    def guarded(*args, _call, **kwargs):",
-        "        return _call(args, kwargs)",
+        "        return _call(*args, **kwargs)",
         f"        ({', '.join([*free, ''])})" if free else "",
         "    return guarded",
     ]

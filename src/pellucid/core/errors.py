@@ -102,7 +102,6 @@ def refused(traceback: TracebackType | None) -> tuple[str, list[tuple[str, Any]]
     last = max((k for k, (frame, _) in enumerate(calls) if outside[frame.f_code.co_filename]), default=-1)
     for frame, place in calls[last + 1 :]:
         given, changed = _given(frame, place)
-        given = [(name, value) for name, value in given if name != "args"]  # which a call hands on, as autocast does
         operands = [pair for name, value in given for pair in spread(name, value) if _is_tensor(pair[1])]
         if operands and not any(is_module(value) for _, value in given):
             return None if changed else (_function_name(frame), operands)

@@ -40,17 +40,12 @@ def _compiled(name: str, arrays: tuple, numbers: tuple = ()) -> np.ndarray | Non
     for array in arrays:
         if array.shape != shape:
             return None
-    if numbers:
-        numbers = tuple([last.dtype.type(number) for number in numbers])
-    if last.flags.c_contiguous:
-        out = np.empty(shape, last.dtype)
-        getattr(fast, name)(*[array.reshape(-1) for array in arrays], *numbers, out.reshape(-1))
-        return out
-    if not last.flags.f_contiguous:
-        return None
-    out = np.empty(shape[::-1], last.dtype)
-    getattr(fast, name)(*[array.T.reshape(-1) for array in arrays], *numbers, out.reshape(-1))
-    return out.T
+    if not last.flags.c_contiguous:
+        made = _compiled(name, tuple([array.T for array in arrays]), numbers) if last.flags.f_contiguous else None
+        return None if made is None else made.T
+    out, number = np.empty(shape, last.dtype), last.dtype.type
+    getattr(fast, name)(*[array.reshape(-1) for array in arrays], *[number(each) for each in numbers], out.reshape(-1))
+    return out
 
 
 # --- curves with a flat end or two -----------------------------------------------------------------------------------

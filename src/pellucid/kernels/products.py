@@ -24,14 +24,16 @@ class matrix_unit:
 def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The product of matrices in the last two dimensions, leading ones broadcast; vectors as in `numpy.matmul`."""
     if a.size * b.size < SMALL or (b.ndim < 3 and b.ndim and a.size * b.shape[-1] < SMALL):
-        return np.multiply(a, b) if _is_outer(a, b) else _numpy_matmul(a, b)
+        return _by_numpy(a, b)
     made = _on_all_threads(a, b, None, 1)
     return _numpy_matmul(a, b) if made is None else made
 
 
-def _is_outer(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether each product is of a column by a row, where NumPy goes through `matmul` number by number."""
-    return a.ndim > 1 < b.ndim and a.shape[-1] == 1 == b.shape[-2] and a.dtype.kind == "f" == b.dtype.kind
+def _by_numpy(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """NumPy's product; it goes number by number through that of a column and a row, which is no more than their product by elements."""
+    if a.ndim > 1 < b.ndim and a.shape[-1] == 1 == b.shape[-2] and a.dtype.kind == "f" == b.dtype.kind:
+        return np.multiply(a, b)
+    return _numpy_matmul(a, b)
 
 
 def matmul_add(a: np.ndarray, b: np.ndarray, addend: np.ndarray, alpha: float = 1) -> np.ndarray:
@@ -40,7 +42,7 @@ def matmul_add(a: np.ndarray, b: np.ndarray, addend: np.ndarray, alpha: float = 
         made = _on_all_threads(a, b, addend, alpha)
         if made is not None:
             return made
-    made = np.multiply(a, b) if _is_outer(a, b) else _numpy_matmul(a, b)
+    made = _by_numpy(a, b)
     if alpha != 1:
         made = made * made.dtype.type(alpha)
     if not made.ndim or made.dtype != addend.dtype:

@@ -53,7 +53,7 @@ def _in_turns(x: np.ndarray, y: np.ndarray) -> float:
         add = _rounded_once
     else:
         terms, add = list(zip(x.tolist(), y.tolist(), strict=True)), _fused
-    for first, register in _turns(len(terms), LANES_OF_DOT):
+    for first, register in _turns(len(terms)):
         into = sums[register]
         for lane, (a, b) in enumerate(terms[first : first + LANES_OF_DOT]):
             try:
@@ -84,7 +84,7 @@ def total(x: np.ndarray) -> float:
     return made
 
 
-def _turns(count: int, lanes: int):
+def _turns(count: int, lanes: int = LANES_OF_DOT):
     """Which register takes the numbers from which one on: four while they can be filled, then two, then the first."""
     first = 0
     for registers in (4, 2, 1):

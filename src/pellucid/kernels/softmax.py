@@ -10,8 +10,8 @@ import numpy as np
 
 from .choice import compiled
 
-__all__ = ["class_gradient", "class_losses", "cross_entropy_gradient", "cross_entropy_losses", "factors", "log_softmax", "log_softmax_backward",
-           "softmax", "softmax_backward", "softmax_or_zeros", "statistics", "weighted_softmax"]  # fmt: skip
+__all__ = ["class_gradient", "class_losses", "cross_entropy_gradient", "cross_entropy_losses", "factors", "log_softmax",
+           "log_softmax_backward", "softmax", "softmax_backward", "softmax_or_zeros", "statistics", "weighted_softmax"]  # fmt: skip
 
 BLOCK = 1 << 13  # elements that are worth a thread
 
@@ -131,13 +131,19 @@ def weighted_softmax(x: np.ndarray, statistics: np.ndarray, weights: np.ndarray)
     return made
 
 
+def _by_classes(x: np.ndarray, classes: np.ndarray, *others: np.ndarray):
+    """The compiled forms that pick a class from each row, or None where they cannot have these arrays."""
+    readable = x.flags.c_contiguous and classes.flags.c_contiguous and classes.flags.writeable
+    return compiled("softmax", x.size, x, *others) if x.size and readable else None
+
+
 def class_losses(x: np.ndarray, classes: np.ndarray, ignored: int) -> tuple[np.ndarray, np.ndarray] | None:
     """`cross_entropy_losses` without weights and smoothing, and `statistics(x)`, in one pass.
 
     x: [rows, columns]; classes: int64 [rows]. None where it does not apply: for small arrays, or if a class is ignored or not there.
     """
-    fast = compiled("softmax", x.size, x) if x.size else None
-    if fast is None or not x.flags.c_contiguous or not (classes.flags.c_contiguous and classes.flags.writeable):
+    fast = _by_classes(x, classes)
+    if fast is None:
         return None
     known, losses = np.empty((2, len(x)), x.dtype), np.empty(len(x), x.dtype)
     left_out = fast.class_losses(x, classes, ignored, known, losses, _blocks(x.size, fast.get_threads()))
@@ -146,8 +152,8 @@ def class_losses(x: np.ndarray, classes: np.ndarray, ignored: int) -> tuple[np.n
 
 def class_gradient(x: np.ndarray, known: np.ndarray, classes: np.ndarray, ignored: int, grad: np.ndarray) -> np.ndarray | None:
     """`cross_entropy_gradient` without weights and smoothing, in one pass; grad: [rows], or of one number. None as `class_losses`."""
-    fast = compiled("softmax", x.size, x, known, grad) if x.size else None
-    if fast is None or not x.flags.c_contiguous or not (classes.flags.c_contiguous and classes.flags.writeable):
+    fast = _by_classes(x, classes, known, grad)
+    if fast is None:
         return None
     made, grad = np.empty(x.shape, x.dtype), np.array(grad).reshape(-1)
     left_out = fast.class_gradient(x, known, classes, ignored, grad, made, _blocks(x.size, fast.get_threads()))

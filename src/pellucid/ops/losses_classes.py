@@ -155,7 +155,7 @@ class cross_entropy_backward:
                 statistics: Index | None = None, reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0):  # fmt: skip
         target = target.astype(xp.int64, copy=False)
         if weight is None and statistics is not None and not label_smoothing:
-            grad = input / scores.dtype.type(target.size) if reduction == "mean" else input
+            grad = input / kernel.divisor(None, target, scores.dtype) if reduction == "mean" else input
             made = softmax.class_gradient(scores, statistics, target, ignore_index, grad)
             if made is not None:
                 return made

@@ -31,9 +31,10 @@ from pellucid.kernels.products import matrix_unit as switch
 
 from . import inner, tiles
 from .blas import address, at, only_in_kernels
+from .tiles import spread
 from .transposition import turn_at
 
-__all__ = ["PRESENT", "ROOM", "begin", "bytes_of_panel", "end", "is_used", "multiply", "multiply_packed", "pack"]
+__all__ = ["PRESENT", "is_used", "multiply"]
 
 PRESENT = bool(llvmlite.binding.get_host_cpu_features().get("amx-bf16")) and sys.platform == "linux"
 
@@ -100,7 +101,7 @@ def _all(value: int) -> ir.Constant:
 
 
 @intrinsic
-def begin(typing):
+def _begin(typing):
     """Tell the unit the shapes of its eight tiles: 16 rows of 64 bytes each. Goes before everything else, in each thread."""
 
     def generate(context, builder, signature, arguments):
@@ -115,7 +116,7 @@ def begin(typing):
 
 
 @intrinsic
-def end(typing):
+def _end(typing):
     """Give the tiles back: the system need not keep them when it changes threads."""
 
     def generate(context, builder, signature, arguments):
@@ -216,58 +217,56 @@ def _parts(builder, numbers, sizes: _Sizes) -> list:
     return made
 
 
-def _scaled(builder, place, scale):
-    """Sixteen numbers from memory, times a number."""
-    return builder.fmul(builder.load(place, align=4), scale)
-
-
 def _upper_halves(builder, first, second):
     """The upper halves of sixteen times 32 bits, twice, one after the other."""
     first, second = (builder.bitcast(each, _HALVES) for each in (first, second))
     return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_I32, 32), list(range(1, 64, 2))))
 
 
-def _spread(builder, value):
-    one = builder.insert_element(ir.Constant(_NUMBERS, ir.Undefined), value, ir.Constant(_I32, 0))
-    return builder.shuffle_vector(one, ir.Constant(_NUMBERS, ir.Undefined), ir.Constant(ir.VectorType(_I32, 16), [0] * 16))
+def _joined_pairs(builder, first, second):
+    """The upper halves of sixteen times 32 bits, twice, in pairs."""
+    return builder.or_(builder.lshr(first, _all(16)), second)
+
+
+def _packer(offsets, join):
+    """What packs a tile for each part: its 16 rows take two registers each, which lie at `offsets(builder, row, step)`, joined."""
+
+    def generate(context, builder, signature, arguments):
+        source, step, target, scale, sizes = arguments
+        factor, seen = spread(builder, _NUMBERS, scale), _Sizes(builder, sizes)
+        with cgutils.for_range(builder, _number(LINES)) as loop:
+            places = [_place(builder, source, *each, kind=_NUMBERS) for each in offsets(builder, loop.index, step)]
+            both = (_parts(builder, builder.fmul(builder.load(place, align=4), factor), seen) for place in places)
+            row = builder.mul(loop.index, _number(LINE))
+            for part, halves in enumerate(zip(*both, strict=True)):
+                made = join(builder, *halves)
+                builder.store(made, _place(builder, target, row, part * TILE, kind=made.type), align=LINE)
+        seen.keep()
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 3, types.float32, types.int64), generate
 
 
 @intrinsic
-def _pack_lines(typing, source, step, target, part_step, scale, sizes):
+def _pack_lines(typing, source, step, target, scale, sizes):
     """16 lines of 32 numbers that lie one after the other, step bytes from line to line, as 16 rows of a tile for each part."""
 
-    def generate(context, builder, signature, arguments):
-        source, step, target, part_step, scale, sizes = arguments
-        factor, seen = _spread(builder, scale), _Sizes(builder, sizes)
-        with cgutils.for_range(builder, _number(16)) as loop:
-            line, row = builder.mul(loop.index, step), builder.mul(loop.index, _number(64))
-            both = [_scaled(builder, _place(builder, source, line, 64 * half, kind=_NUMBERS), factor) for half in range(2)]
-            for part, (first, second) in enumerate(zip(*(_parts(builder, each, seen) for each in both), strict=True)):
-                place = _place(builder, target, row, builder.mul(part_step, _number(part)), kind=_HALVES)
-                builder.store(_upper_halves(builder, first, second), place, align=64)
-        seen.keep()
-        return context.get_dummy_value()
+    def offsets(builder, row, step):
+        line = builder.mul(row, step)
+        return (line,), (line, LINE)
 
-    return types.void(*[types.int64] * 4, types.float32, types.int64), generate
+    return _packer(offsets, _upper_halves)
 
 
 @intrinsic
-def _pack_pairs(typing, source, step, target, part_step, scale, sizes):
+def _pack_pairs(typing, source, step, target, scale, sizes):
     """16 lines of 32 numbers that lie step bytes apart, two numbers in each of the 16 rows of a tile for each part."""
 
-    def generate(context, builder, signature, arguments):
-        source, step, target, part_step, scale, sizes = arguments
-        factor, seen = _spread(builder, scale), _Sizes(builder, sizes)
-        with cgutils.for_range(builder, _number(16)) as loop:
-            first, row = builder.mul(loop.index, builder.mul(step, _number(2))), builder.mul(loop.index, _number(64))
-            both = [_scaled(builder, _place(builder, source, first, *more, kind=_NUMBERS), factor) for more in ((), (step,))]
-            for part, (low, high) in enumerate(zip(*(_parts(builder, each, seen) for each in both), strict=True)):
-                place = _place(builder, target, row, builder.mul(part_step, _number(part)), kind=_BITS)
-                builder.store(builder.or_(builder.lshr(low, _all(16)), high), place, align=64)
-        seen.keep()
-        return context.get_dummy_value()
+    def offsets(builder, row, step):
+        first = builder.mul(row, builder.mul(step, _number(2)))
+        return (first,), (first, step)
 
-    return types.void(*[types.int64] * 4, types.float32, types.int64), generate
+    return _packer(offsets, _joined_pairs)
 
 
 @inner
@@ -292,23 +291,23 @@ def _fit(sizes):
 
 # What packing and multiplying need beside panels, in one stretch of memory: a step in order of memory, a tile of each part, a
 # square of the result, and sizes.
-_STEP_AT, _TILE_AT, _SQUARE_AT, _SIZES_AT, ROOM = 0, 2048, 2048 + PARTS * TILE, 3072 + PARTS * TILE, 3200 + PARTS * TILE
+_STEP_AT, _TILE_AT, _SQUARE_AT, _SIZES_AT, _ROOM = 0, 2048, 2048 + PARTS * TILE, 3072 + PARTS * TILE, 3200 + PARTS * TILE
 
 
 @inner
-def bytes_of_panel(depth):
+def _bytes_of_panel(depth):
     """The memory of a panel."""
     return (depth + STEP - 1) // STEP * OF_STEP
 
 
 @inner
-def pack(target, source, line, along, lines, depth, in_pairs, scale, room):
+def _pack(target, source, line, along, lines, depth, in_pairs, scale, room):
     """Lines of depth numbers, times scale, as panels from an address on; returns whether all of them have parts.
 
-    line, along: bytes from line to line and along a line. in_pairs: whether the lines are columns of B. room: the address of ROOM
+    line, along: bytes from line to line and along a line. in_pairs: whether the lines are columns of B. room: the address of _ROOM
     bytes. Reads 4 bytes a number, writes 6. What is missing in the last step, or in the last panel, is zero.
     """
-    size = bytes_of_panel(depth)
+    size = _bytes_of_panel(depth)
     _forget_sizes(room + _SIZES_AT)
     for i in range(0, lines, LINES):
         for k in range(0, depth, STEP):
@@ -329,16 +328,15 @@ def _pack_step(target, source, line, along, lines, number, in_pairs, scale, room
 @inner
 def _pack_tile(target, source, line, along, in_pairs, scale, room):
     """16 lines of 32 numbers as one tile for each part: put together where their order in memory allows it, or else transposed."""
-    part_step, seen = np.int64(TILE), room + _SIZES_AT
-    transposed = in_pairs == (along == 4)
-    to, step = (room + _TILE_AT, np.int64(TILE)) if transposed else (target, part_step)
+    transposed, row = in_pairs == (along == 4), np.int64(LINE)
+    to = room + _TILE_AT if transposed else target
     if along == 4:
-        _pack_lines(source, line, to, step, scale, seen)
+        _pack_lines(source, line, to, scale, room + _SIZES_AT)
     else:
-        _pack_pairs(source, along, to, step, scale, seen)
+        _pack_pairs(source, along, to, scale, room + _SIZES_AT)
     if transposed:
         for part in range(PARTS):
-            turn_at(to + part * step, np.int64(64), target + part * part_step, np.int64(64), scale)
+            turn_at(to + part * TILE, row, target + part * TILE, row, scale)
 
 
 @inner
@@ -375,28 +373,28 @@ def _multiply_by_unit(sizes, a, a_row, a_column, b, b_row, b_column, start, star
     """12 * rows * columns * depth FLOPs of bfloat16. Reads B once, A once for each BLOCK of B, writes out once for each DEPTH."""
     rows, columns, depth = sizes
     stretch, one = _stretch_of(depth), np.float32(1)
-    breadth = max(1, min(BLOCK // bytes_of_panel(stretch), (columns + LINES - 1) // LINES)) * LINES
-    memory = np.empty((breadth + ROWS) // LINES * bytes_of_panel(stretch) + ROOM + LINE, np.uint8)
+    breadth = max(1, min(BLOCK // _bytes_of_panel(stretch), (columns + LINES - 1) // LINES)) * LINES
+    memory = np.empty((breadth + ROWS) // LINES * _bytes_of_panel(stretch) + _ROOM + LINE, np.uint8)
     room = (address(memory) + LINE - 1) // LINE * LINE
-    of_a = room + ROOM
-    of_b = of_a + ROWS // LINES * bytes_of_panel(stretch)
-    begin()
+    of_a = room + _ROOM
+    of_b = of_a + ROWS // LINES * _bytes_of_panel(stretch)
+    _begin()
     for k in range(0, depth, stretch):
         length = min(stretch, depth - k)
         for n in range(0, columns, breadth):
             width = min(breadth, columns - n)
             from_b = b + k * b_row + n * b_column
-            fits = pack(of_b, from_b, b_column, b_row, width, length, True, one, room)
+            fits = _pack(of_b, from_b, b_column, b_row, width, length, True, one, room)
             for m in range(0, rows, ROWS):
                 height = min(ROWS, rows - m)
                 from_a, to = a + m * a_row + k * a_column, out + m * out_row + n * 4
                 first, first_row = (to, out_row) if k else (start + m * start_row + n * 4 if start else start, start_row)
-                if fits and pack(of_a, from_a, a_row, a_column, height, length, False, alpha, room):
-                    multiply_packed(height, width, length, of_a, of_b, first, first_row, to, out_row, room)
+                if fits and _pack(of_a, from_a, a_row, a_column, height, length, False, alpha, room):
+                    _multiply_packed(height, width, length, of_a, of_b, first, first_row, to, out_row, room)
                 else:
                     shape = height, width, length
                     tiles.multiply(shape, from_a, a_row, a_column, from_b, b_row, b_column, first, first_row, to, out_row, alpha)
-    end()
+    _end()
 
 
 @inner
@@ -407,12 +405,12 @@ def _stretch_of(depth):
 
 
 @inner
-def multiply_packed(rows, columns, depth, a, b, start, start_row, out, out_row, room):
-    """out = start + A B for some panels of A, which the first-level cache should hold, and all of B; between `begin` and `end`.
+def _multiply_packed(rows, columns, depth, a, b, start, start_row, out, out_row, room):
+    """out = start + A B for some panels of A, which the first-level cache should hold, and all of B; between `_begin` and `_end`.
 
     All by address, as in `tiles.multiply`. Squares that are not whole are made in room, and copied.
     """
-    size = bytes_of_panel(depth)
+    size = _bytes_of_panel(depth)
     for n in range(0, columns, LINES):
         width, panel = min(LINES, columns - n), b + n // LINES * size
         for m in range(0, rows, LINES):

@@ -148,7 +148,7 @@ def _maxima_of(image, images, geometry, results):
 
 @serial
 def _larger(a, b):
-    """The larger of two, NaN if one is."""
+    """The larger of two, NaN if one is; the first of equals, so that a zero keeps its sign."""
     return a if (a >= b) | (a != a) else b
 
 

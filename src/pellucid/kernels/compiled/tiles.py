@@ -20,7 +20,7 @@ from . import inner
 from .blas import address, at, width_of
 from .transposition import turn_at
 
-__all__ = ["REGISTER", "ROWS", "copy_lines", "multiply", "multiply_panel", "steps_of"]
+__all__ = ["REGISTER", "ROWS", "copy_lines", "multiply", "multiply_panel", "spread", "steps_of"]
 
 
 def _register_bytes() -> int:
@@ -38,6 +38,13 @@ PANELS = 4  # of B, for which it pays to pack an A that lies transposed
 NEAR = 1024  # bytes from row to row of B up to which it is as good as packed
 LINE = 64  # bytes of a line of cache
 SQUARE = 64  # bytes of a side that `turn_at` transposes
+
+
+def spread(builder, vector, value):
+    """A number in all lanes of a register; while LLVM's code is made."""
+    nothing = ir.Constant(vector, ir.Undefined)
+    one = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count))
 
 
 def _tile_of(count: int):
@@ -65,11 +72,6 @@ def _tile_of(count: int):
             found = builder.add(first, builder.mul(step, number(r)))
             return builder.inttoptr(builder.add(found, number(v * REGISTER)), to.as_pointer())
 
-        def spread(value):
-            one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
-            mask = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
-            return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
-
         for total in sums.values():
             builder.store(ir.Constant(vector, [0.0] * vector.count), total)
         with cgutils.for_range(builder, depth) as loop:
@@ -77,10 +79,10 @@ def _tile_of(count: int):
             column = builder.add(a, builder.mul(loop.index, step))
             factors = [builder.load(place(line, number(0), 0, v, vector), align=width) for v in range(2)]
             for r in range(count):
-                all_lanes = spread(builder.load(place(column, row_step, r, 0, kind)))
+                all_lanes = spread(builder, vector, builder.load(place(column, row_step, r, 0, kind)))
                 for v in range(2):
                     builder.store(builder.call(fma, [all_lanes, factors[v], builder.load(sums[r, v])]), sums[r, v])
-        factor = spread(alpha)
+        factor = spread(builder, vector, alpha)
         with builder.if_else(builder.icmp_signed("==", start, number(0))) as (fresh, begun):
             with fresh:
                 for r, v in places:
