@@ -20,8 +20,6 @@ from types import ModuleType
 
 import numpy as np
 
-from .readiness import are_wanted, is_ready
-
 __all__ = ["CROSSOVERS", "always", "compiled", "never"]
 
 # The size from which on the compiled form is faster: numbers of elements of the largest array, unless a comment says
@@ -78,6 +76,8 @@ def compiled(name: str, size: int, *arrays: np.ndarray) -> ModuleType | None:
         return None
     module = loaded.get(name)
     if module is None:
+        from .readiness import is_ready
+
         family = name.partition(".")[0]
         if least is None and not is_ready(family, dtype):
             return None
@@ -87,6 +87,9 @@ def compiled(name: str, size: int, *arrays: np.ndarray) -> ModuleType | None:
 
 def _is_possible() -> bool:
     """Whether Numba is there, and compiled kernels are wanted."""
+    # Imported here, for it brings what a program of small arrays need not wait for: subprocess, importlib.metadata, ...
+    from .readiness import are_wanted
+
     _Choice.possible = are_wanted() and importlib.util.find_spec("numba") is not None
     return _Choice.possible
 
