@@ -7,7 +7,8 @@ import pytest
 
 from pellucid.kernels import compiled
 
-NAMES = sorted(path.stem for path in Path(compiled.__file__).parent.glob("*.py") if path.stem != "__init__")
+OWN = {"__init__", "pool"}  # the pool calls nothing outside of its file
+NAMES = sorted(path.stem for path in Path(compiled.__file__).parent.glob("*.py") if path.stem not in OWN)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,41 +4,30 @@ Each is a Python function under `@serial` (it has no `prange` of its own), `@par
 `@inner` (only kernels call it). All are kept on disk once compiled. What a kernel's docstring says: what it computes,
 its traffic in bytes and FLOPs, and the plain form it is tested against.
 
-Threads: Numba's TBB layer, whose workers steal work from one another and sleep when there is none. A busy core costs its
-share and no more, and TBB is safe under threads and after fork. BLAS inside a kernel runs on the calling worker alone.
+Threads: a pool of our own (`pool.py`), whose workers take work from one another and sleep when there is none. A busy core costs its
+share and no more; other threads of a program and forked processes may use kernels too. BLAS inside a kernel runs on the calling
+worker alone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import os
 import sys
 import threading
 from pathlib import Path
 
+import llvmlite.binding
+import numba
+from numba.core import event
+
+from pellucid.kernels import memory, threads
+
+from . import pool
+
 __all__ = ["compile_kernel", "get_threads", "inner", "parallel", "serial", "set_threads", "tasks_of"]
 
-
-def _load_tbb() -> None:
-    """Load TBB from the environment's `lib`, where pip puts it and Numba does not look."""
-    for name in ("libtbb.so.12", "libtbb.12.dylib"):
-        path = Path(sys.prefix, "lib", name)
-        if path.exists():
-            with contextlib.suppress(OSError):
-                ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-                os.environ.setdefault("NUMBA_THREADING_LAYER", "tbb")
-
-
-_load_tbb()
-
-import llvmlite.binding  # noqa: E402 (TBB must be in the process before)
-import numba  # noqa: E402
-from numba.core import event  # noqa: E402
-
-from pellucid.kernels import memory, threads  # noqa: E402
-
 memory.keep_pages()
+
 
 def _use_whole_vectors() -> None:
     """Let LLVM use 512-bit vectors where the processor has them; left alone, it stops at 256 bits on many, NumPy does not."""
@@ -70,6 +59,13 @@ def compile_kernel(function, **options):
     dispatcher = numba.njit(**{"cache": True, "nogil": True, "error_model": "numpy", "fastmath": FAST, **options})(function)
     with contextlib.suppress(AttributeError):
         dispatcher._cache._cache_file._source_stamp = _STAMP
+    compile_ = dispatcher.compile
+
+    def compile_linked(signature):
+        with pool.linked():
+            return compile_(signature)
+
+    dispatcher.compile = compile_linked
     return dispatcher
 
 
