@@ -15,8 +15,10 @@ from collections.abc import Callable
 
 os.environ.setdefault("PELLUCID_KERNELS", "wait")
 
+import numpy as np
+
 import pellucid as torch
-from pellucid.kernels import choice
+from pellucid.kernels import choice, elementwise
 from pellucid.nn import functional as F
 
 TURNS, TURN = 9, 0.004  # turns of each form, and seconds that one lasts
@@ -66,6 +68,7 @@ WORK: dict[str, Callable[[int], Callable]] = {
     "attention": _attention,
     "clipping": _clip,
     "convolution": lambda n: _call(F.conv2d, torch.randn(max(1, n // (16 * 16 * 9 * 36)), 16, 8, 8), torch.randn(16, 16, 3, 3)),
+    "elementwise": lambda n: _call(elementwise.add, *np.ones((2, n), np.float32)),
     "mersenne": lambda n: _call(torch.empty(n).bernoulli_, 0.5),
     "normalisation": lambda n: _call(F.layer_norm, torch.randn(max(1, n // 32), 32), (32,)),
     "normalisation.fixed": lambda n: _call(F.batch_norm, _images(n), torch.zeros(4), torch.ones(4)),

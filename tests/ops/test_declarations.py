@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import pellucid
-from pellucid.autograd.declaration import OPERATORS
+from pellucid.autograd.declaration import OPERATORS, arrays, wanted
 from pellucid.autograd.samples import Make
 from pellucid.core.modes import modes
 from pellucid.core.quiet import quiet
@@ -45,9 +45,9 @@ def to_tensors(value, needs_grad: bool):
 
 def operands(op, args):
     """The arguments of a sample as tensors; those that may have a derivative require grad."""
-    wanted = {p.name for p in op.inputs}
+    inputs = {p.name for p in op.inputs}
     names = [p.name for p in op.parameters] + [None] * len(args)
-    return [to_tensors(a, name in wanted) for name, a in zip(names, args, strict=False)]
+    return [to_tensors(a, name in inputs) for name, a in zip(names, args, strict=False)]
 
 
 def tensors_in(values):
@@ -97,6 +97,16 @@ def test_declaration_is_consistent(name):
 def test_first_derivative(op, args, kwargs):
     targs = operands(op, args)
     assert pellucid.autograd.gradcheck(lambda *a: tuple(call(op, a, kwargs)), targs)
+
+
+@pytest.mark.parametrize(("op", "args", "kwargs"), cases(lambda op: op.together is not None))
+def test_gradients_made_together_are_those_made_one_by_one(op, args, kwargs):
+    values = dict(zip([p.name for p in op.operands], args, strict=True))
+    grad = np.random.default_rng(6).standard_normal(op.forward(np, *args, **kwargs).shape)
+    together = op.together(arrays, grad, **{name: values[name] for name in wanted(op.together) if name != "grad"})
+    for made, formula in zip(together, op.formulas.values(), strict=True):
+        alone = formula(arrays, grad, **{name: values[name] for name in wanted(formula) if name != "grad"})
+        np.testing.assert_allclose(made, alone, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("op", "args", "kwargs"), cases(lambda op: op.differentiable))

@@ -158,6 +158,7 @@ class Operator:
         self.doc = inspect.cleandoc(declaration.__doc__ or "")
         self.forward = own["forward"]
         self.ufunc = options.pop("ufunc", None)
+        self.large = options.pop("large", None)  # what stands for the ufunc where the first operand is large: on all threads
         self.promote: Promote = options.pop("promote", Promote.NONE)
         self.broadcast: bool = options.pop(
             "broadcast", self.promote is not Promote.NONE or options.get("elementwise", False)
@@ -191,6 +192,7 @@ class Operator:
         self.canonical = own.get("canonical")
         self.formulas = {p.name: own.get(f"vjp_{p.name}") for p in self.operands}
         self.joint: Any = own.get("vjp")
+        self.together: Any = own.get("vjp_arrays")  # all of `formulas` in one pass, on arrays, where every one is asked for
         self.jvp: Any = own.get("jvp")
         self.jvp_formulas = {p.name: own[f"jvp_{p.name}"] for p in self.operands if f"jvp_{p.name}" in own}
         self.batch: Any = own.get("batch")
@@ -221,7 +223,7 @@ class Operator:
         for name in self.outputs or ():
             if name in NODE_PARTS:
                 raise TypeError(f"{declaration.__qualname__}: an output may not be called {name!r}, which every node has a place for")
-        for formula in (self.joint, self.jvp, self.batch, *self.formulas.values(), *self.jvp_formulas.values()):
+        for formula in (self.joint, self.together, self.jvp, self.batch, *self.formulas.values(), *self.jvp_formulas.values()):
             if formula is None:
                 continue
             for name in wanted(formula):

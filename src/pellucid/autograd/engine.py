@@ -33,6 +33,8 @@ from pellucid.autograd.node import MULTI, AccumulateGrad, Freed, Node, hooked, n
 from pellucid.core.modes import modes
 from pellucid.core.quiet import hush, quiet, speak
 from pellucid.core.tensor import Tensor, counter, is_dense, make, wrap
+from pellucid.kernels import elementwise
+from pellucid.kernels.elementwise import LARGE
 from pellucid.kernels.few_rows import FewRows
 
 __all__ = ["Task", "call_node", "current_task", "run"]
@@ -374,10 +376,14 @@ def _store(edge, grad, pending: dict, owned: set) -> None:
     elif before is None:
         pending[node] = grad
     elif grad.__class__ is ndarray:
+        large = before.size >= LARGE
         if node in owned and before.dtype is grad.dtype and before.shape == grad.shape:
-            add(before, grad, before)
+            if large:
+                elementwise.add_to(before, grad)
+            else:
+                add(before, grad, before)
         else:
-            pending[node] = asarray(before + grad)
+            pending[node] = elementwise.add(before, grad) if large else asarray(before + grad)
             owned.add(node)
     else:
         pending[node] = before + grad

@@ -44,7 +44,7 @@ def operator(**options):
     """Declare an operator: the class below is the declaration; its public function takes its place.
 
     Options of the operator itself: `promote`, `numbers`, `broadcast`, `view`, `multi_view`, `holomorphic`, `exact`,
-    `outputs`, `constant`, `node`, `ufunc`, `widen`, `casts`, `fills`, `fused`, `name` (see Operator). The names it goes by:
+    `outputs`, `constant`, `node`, `ufunc`, `large`, `widen`, `casts`, `fills`, `fused`, `name` (see Operator). The names it goes by:
 
     Args:
         method: True for a Tensor method of the same name (and aliases).

@@ -27,6 +27,7 @@ from pellucid.core.modes import RECORD, modes
 from pellucid.core.quiet import hush, speak
 from pellucid.core.sites import caller, outside
 from pellucid.core.tensor import Counter, Number, Parameter, Tensor, make, wrap
+from pellucid.kernels.elementwise import LARGE
 from pellucid.kernels.few_rows import FewRows
 
 __all__ = ["inplace_method", "node_class", "public_function", "raw_function", "reflected_function"]
@@ -53,7 +54,7 @@ SCOPE = {
     "ndarray": np.ndarray, "asarray": np.asarray, "f4": np.dtype(np.float32), "f8": np.dtype(np.float64), "xp": np,
     "modes": modes, "RECORD": RECORD, "hush": hush, "speak": speak, "getframe": sys._getframe, "outside": outside,
     "caller": caller, "next_sequence": next_sequence, "leaf_edge": leaf_edge, "linked": linked, "Packed": Packed,
-    "refresh": refresh,
+    "refresh": refresh, "LARGE": LARGE,
     "take_view": take_view, "joined_list": lists.joined, "pieces_of_list": lists.pieces,
     "general": call.general, "inplace": call.inplace, "carry_cut": call.carry_cut, "view_step": call.view_step,
     "fail": fail, "stale": stale, "unpack_input": unpack_input, "unpack_result": unpack_result,
@@ -109,7 +110,7 @@ def node_class(op: Operator) -> type[Node]:
     cls.saved = tuple(n for n, kind in slots.items() if kind in ("operand", "result"))
     if op.differentiable:
         scope: dict = dict(SCOPE, F_arrays=declaration.arrays, F_tensors=declaration.tensors)
-        for name, formula in (("joint", op.joint), *op.formulas.items()):
+        for name, formula in (("joint", op.joint), ("together", op.together), *op.formulas.items()):
             scope[f"vjp_{name}"] = formula
         for mode in ("apply", "apply_tensors"):
             setattr(cls, mode, _lazy(mode, functools.partial(_write_apply, op, slots, mode, scope)))
@@ -141,21 +142,13 @@ def _apply_source(op: Operator, slots: dict, mode: str) -> str:
             f"{_arguments(op.formulas[names[0]])}))"
         ]
     else:
-        lines += [f"{', '.join(f'e{k}' for k in range(len(names)))}, = edges"]
-        shared = _shared(op, slots, names)
-        for name, users in shared.items():
-            lines += [f"if {' or '.join(f'e{k} is not None' for k in users)}:"]
-            lines += ["    " + line for line in _loads(op, slots, [name], on_arrays)]
-        for k, name in enumerate(names):
-            own = [n for n in wanted(op.formulas[name]) if n not in shared]
-            lines += [f"if e{k} is None: g{k} = None", "else:"]
-            body = _loads(op, slots, own, on_arrays)
-            body += [f"g{k} = vjp_{name}(F{'_arrays' if on_arrays else '_tensors'}, {_arguments(op.formulas[name])})"]
-            if on_arrays:
-                kept = f"g{k} is None or g{k}.__class__ is FewRows"
-                body += [f"if g{k}.__class__ is not ndarray: g{k} = g{k} if {kept} else asarray(g{k})"]
-            lines += ["    " + line for line in body]
-        lines += [f"results = ({', '.join(f'g{k}' for k in range(len(names)))},)"]
+        each = _one_by_one(op, slots, names, on_arrays)
+        if on_arrays and op.together:
+            body = _loads(op, slots, wanted(op.together), on_arrays)
+            body += [f"results = vjp_together(F_arrays, {_arguments(op.together)})"]
+            body += ["results = tuple([r if r.__class__ is ndarray else asarray(r) for r in results])"]
+            each = ["if None not in edges:", *("    " + line for line in body), "else:", *("    " + line for line in each)]
+        lines += each
     if on_arrays and (op.joint or is_list):  # arithmetic on 0-d arrays gives NumPy scalars
         lines += ["results = tuple([r if r is None or r.__class__ is ndarray else asarray(r) for r in results])"]
     freed = [f"n.{name}" for name, kind in slots.items() if kind in ("operand", "result")]
@@ -165,6 +158,25 @@ def _apply_source(op: Operator, slots: dict, mode: str) -> str:
         lines += ["results = linked(n, results)"]
     lines += [f"return results if adjust is None else adjust.after{suffix}(results)"]
     return f"def {mode}(n, grad, edges, keep):\n" + _block(lines, 1)
+
+
+def _one_by_one(op: Operator, slots: dict, names: list[str], on_arrays: bool) -> list[str]:
+    """Lines that make `results`, a formula for each operand whose gradient is asked for."""
+    lines = [f"{', '.join(f'e{k}' for k in range(len(names)))}, = edges"]
+    shared = _shared(op, slots, names)
+    for name, users in shared.items():
+        lines += [f"if {' or '.join(f'e{k} is not None' for k in users)}:"]
+        lines += ["    " + line for line in _loads(op, slots, [name], on_arrays)]
+    for k, name in enumerate(names):
+        own = [n for n in wanted(op.formulas[name]) if n not in shared]
+        lines += [f"if e{k} is None: g{k} = None", "else:"]
+        body = _loads(op, slots, own, on_arrays)
+        body += [f"g{k} = vjp_{name}(F{'_arrays' if on_arrays else '_tensors'}, {_arguments(op.formulas[name])})"]
+        if on_arrays:
+            kept = f"g{k} is None or g{k}.__class__ is FewRows"
+            body += [f"if g{k}.__class__ is not ndarray: g{k} = g{k} if {kept} else asarray(g{k})"]
+        lines += ["    " + line for line in body]
+    return [*lines, f"results = ({', '.join(f'g{k}' for k in range(len(names)))},)"]
 
 
 def _shared(op: Operator, slots: dict, names: list[str]) -> dict[str, list[int]]:
@@ -285,7 +297,7 @@ def _write_public(op: Operator):
     values = ", ".join(p.name for p in op.parameters)
     away = f"return general(op, ({values},){', out' if with_out else ''})"
     scope = dict(
-        SCOPE, op=op, node=op.node, apply=op.node.apply, forward=op.ufunc or op.forward, canonical=op.canonical,
+        SCOPE, op=op, node=op.node, apply=op.node.apply, forward=op.ufunc or op.forward, large=op.large, canonical=op.canonical,
         returns=op.returns, **scope
     )  # fmt: skip
     for p in op.parameters:
@@ -396,7 +408,10 @@ def _run(op: Operator) -> list[str]:
     lines = []
     attributes = ", ".join(op.attributes)
     if op.ufunc is not None:
-        run = f"d = forward({', '.join(f'x_{p.name}' for p in op.operands)})"
+        arrays = [f"x_{p.name}" for p in op.operands]
+        run = f"d = forward({', '.join(arrays)})"
+        if op.large is not None:
+            run += f" if {arrays[0]}.size < LARGE else large({', '.join(arrays)})"
     else:
         passed = [n if not p.keyword else f"{p.name}={n}" for p, n in zip(op.parameters, names, strict=True)]
         run = f"{', '.join(['d', *_beside(op, 'd')])} = forward(xp, {', '.join(passed)})"

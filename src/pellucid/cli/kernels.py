@@ -16,7 +16,7 @@ from collections.abc import Callable
 import pellucid as torch
 from pellucid import nn
 from pellucid.cli.errors import UsageError
-from pellucid.kernels import choice, readiness
+from pellucid.kernels import choice, elementwise, readiness
 from pellucid.nn import functional as F
 
 DESCRIPTION = "Compile the kernels of this installation now, so that no program has to wait for them or do without them."
@@ -74,6 +74,11 @@ def _sums(dtype) -> None:
     (_leaf(64, 64, dtype=dtype) * _leaf(64, dtype=dtype)).sum().backward()
 
 
+def _elementwise(dtype) -> None:
+    a, b = _leaf(elementwise.LARGE, dtype=dtype), _leaf(elementwise.LARGE, dtype=dtype)
+    (a + b - a * b + a / b + (a + a)).sum().backward()
+
+
 def _softmax(dtype) -> None:
     x, target = _leaf(8, 8, dtype=dtype), torch.zeros(8, dtype=torch.int64)
     for result in (F.softmax(x, 1).square(), F.log_softmax(x, 1), F.cross_entropy(x, target)):
@@ -117,6 +122,7 @@ EXERCISES: dict[str, Callable] = {
     "products": _products, "updates": _updates, "softmax": _softmax, "rectifiers": _rectifiers, "convolution": _convolution,
     "pooling": _pooling, "normalisation": _normalisation, "accumulation": _accumulation, "activations": _activations,
     "mersenne": _mersenne, "recurrent": _recurrent, "attention": _attention, "clipping": _clipping, "sums": _sums,
+    "elementwise": _elementwise,
 }  # fmt: skip
 
 

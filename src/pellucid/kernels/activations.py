@@ -17,7 +17,7 @@ from .choice import compiled
 __all__ = [
     "elu", "elu_backward", "erf", "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "hardswish", "hardswish_backward",
     "log_sigmoid", "log_sigmoid_backward", "mish", "mish_backward", "sigmoid", "sigmoid_backward", "silu", "silu_backward",
-    "softplus", "softplus_backward", "tanh_backward", "tanh_curvature",
+    "softplus", "softplus_backward", "tanh_backward", "tanh_backward_gradients", "tanh_curvature", "tanh_curvature_gradients",
 ]  # fmt: skip
 
 INNER, CUBE, DENSITY = math.sqrt(2 / math.pi), 0.044715, 1 / math.sqrt(2 * math.pi)
@@ -48,6 +48,17 @@ def _compiled(name: str, arrays: tuple, numbers: tuple = ()) -> np.ndarray | Non
     return out
 
 
+def _compiled_results(name: str, arrays: tuple, count: int) -> list[np.ndarray] | None:
+    """The same for a function with several results."""
+    last = arrays[-1]
+    fast = compiled("activations", last.size, *arrays)
+    if fast is None or any(array.shape != last.shape for array in arrays) or not last.flags.c_contiguous:
+        return None
+    made = [np.empty(last.shape, last.dtype) for _ in range(count)]
+    getattr(fast, name)(*[array.reshape(-1) for array in (*arrays, *made)])
+    return made
+
+
 # --- curves with a flat end or two -----------------------------------------------------------------------------------
 
 
@@ -61,6 +72,22 @@ def tanh_curvature(grad: np.ndarray, other: np.ndarray, y: np.ndarray) -> np.nda
     """-2 grad other y: what a gradient of `tanh_backward` hands on to y."""
     fast = _compiled("tanh_curvature", (grad, other, y))
     return grad * (-2 * y * other) if fast is None else fast
+
+
+def tanh_backward_gradients(grad: np.ndarray, other: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What `tanh_backward` of (other, y) hands on to each of them."""
+    fast = _compiled_results("tanh_backward_gradients", (grad, other, y), 2)
+    return (tanh_backward(grad, y), tanh_curvature(grad, other, y)) if fast is None else tuple(fast)
+
+
+def tanh_curvature_gradients(
+    grad: np.ndarray, first: np.ndarray, second: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What `tanh_curvature` of (first, second, y) hands on to each of them."""
+    fast = _compiled_results("tanh_curvature_gradients", (grad, first, second, y), 3)
+    if fast is not None:
+        return tuple(fast)
+    return tanh_curvature(grad, second, y), tanh_curvature(grad, first, y), tanh_curvature(first, second, grad)
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

@@ -31,6 +31,7 @@ CROSSOVERS = {
     "attention": 1 << 17,  # multiplications of all queries with all keys
     "clipping": 1 << 15,  # elements of all arrays
     "convolution": 1 << 18,  # multiplications
+    "elementwise": 1 << 15,
     "mersenne": 1 << 14,  # numbers drawn
     "normalisation": 1 << 10,
     "normalisation.fixed": 1 << 12,

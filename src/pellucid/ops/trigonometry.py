@@ -8,8 +8,7 @@ import numpy as np
 
 from pellucid.autograd.operator import Array, Promote, operator
 from pellucid.autograd.samples import binary
-from pellucid.kernels.activations import tanh_backward as tanh_backward_kernel
-from pellucid.kernels.activations import tanh_curvature as tanh_curvature_kernel
+from pellucid.kernels import activations as kernels
 from pellucid.ops.families import SMOOTH, of_two, smooth
 
 __all__ = ["acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh",
@@ -79,9 +78,10 @@ def tanh(F, grad, result):
 class tanh_backward:
     """Gradient of `tanh`, from its result: grad * (1 - y^2)."""
 
-    def forward(xp, input: Array, output: Array): return tanh_backward_kernel(input, output)
+    def forward(xp, input: Array, output: Array): return kernels.tanh_backward(input, output)
     def vjp_input(F, grad, output): return F.tanh_backward(grad, output)
     def vjp_output(F, grad, input, output): return F.tanh_curvature(grad, input, output)
+    def vjp_arrays(F, grad, input, output): return kernels.tanh_backward_gradients(grad, input, output)
     def samples(make): yield (make(3, 4), make(3, 4)), {}
 
 
@@ -89,10 +89,11 @@ class tanh_backward:
 class tanh_curvature:
     """The derivative of `tanh_backward` in y: -2 input other y. Linear in each of the three."""
 
-    def forward(xp, input: Array, other: Array, output: Array): return tanh_curvature_kernel(input, other, output)
+    def forward(xp, input: Array, other: Array, output: Array): return kernels.tanh_curvature(input, other, output)
     def vjp_input(F, grad, other, output): return F.tanh_curvature(grad, other, output)
     def vjp_other(F, grad, input, output): return F.tanh_curvature(grad, input, output)
     def vjp_output(F, grad, input, other): return F.tanh_curvature(input, other, grad)
+    def vjp_arrays(F, grad, input, other, output): return kernels.tanh_curvature_gradients(grad, input, other, output)
     def samples(make): yield (make(3, 4), make(3, 4), make(3, 4)), {}
 
 

@@ -1,8 +1,9 @@
 """Activations and their gradients, each in one pass over memory on all threads.
 
-Arrays are one-dimensional, contiguous, all of one dtype; the last one is written to. Numbers come as that dtype. Each kernel
-reads its operands once and writes its result once; beside the exponentials (about 20 FLOPs each, see `mathematics.py`) its
-own FLOPs are few. The plain forms are those of the same name in `kernels/activations.py`, where the formulas are explained.
+Arrays are one-dimensional, contiguous, all of one dtype; the last one is written to, or those called `of_...` where there are several
+results. Numbers come as that dtype. Each kernel reads its operands once and writes its results once; beside the exponentials (about
+20 FLOPs each, see `mathematics.py`) its own FLOPs are few. The plain forms are those of the same name in `kernels/activations.py`,
+where the formulas are explained.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from . import parallel
 __all__ = [
     "elu", "elu_backward", "erf", "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "hardswish",
     "hardswish_backward", "log_sigmoid", "log_sigmoid_backward", "mish", "mish_backward", "sigmoid", "sigmoid_backward",
-    "silu", "silu_backward", "softplus", "softplus_backward", "tanh_backward", "tanh_curvature",
+    "silu", "silu_backward", "softplus", "softplus_backward", "tanh_backward", "tanh_backward_gradients", "tanh_curvature",
+    "tanh_curvature_gradients",
 ]  # fmt: skip
 
 INNER, CUBE, DENSITY = math.sqrt(2 / math.pi), 0.044715, 1 / math.sqrt(2 * math.pi)
@@ -44,6 +46,23 @@ def tanh_curvature(grad, other, y, out):
     factor = y.dtype.type(-2)
     for i in prange(y.size):
         out[i] = grad[i] * (factor * y[i] * other[i])
+
+
+@parallel
+def tanh_backward_gradients(grad, other, y, of_other, of_y):
+    one, factor = y.dtype.type(1), y.dtype.type(-2)
+    for i in prange(y.size):
+        of_other[i] = grad[i] * (one - y[i] * y[i])
+        of_y[i] = grad[i] * (factor * y[i] * other[i])
+
+
+@parallel
+def tanh_curvature_gradients(grad, first, second, y, of_first, of_second, of_y):
+    factor = y.dtype.type(-2)
+    for i in prange(y.size):
+        of_first[i] = grad[i] * (factor * y[i] * second[i])
+        of_second[i] = grad[i] * (factor * y[i] * first[i])
+        of_y[i] = grad[i] * (factor * first[i] * second[i])
 
 
 @parallel

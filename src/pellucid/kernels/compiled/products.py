@@ -31,7 +31,7 @@ FINE = 1 << 25  # multiplications from which on each thread gets two blocks: if 
 LEAST_OF_UNIT = 1 << 23  # multiplications of a block from which on the matrix unit is faster than tiles; it packs both operands
 ROWS_OF_UNIT, COLUMNS_OF_UNIT = 48, 96  # the least of them
 LEAST_SIDE = 16  # rows or columns of a block: thinner ones waste what is packed
-LEAST_DEPTH = 1024  # a sum is split from twice this length on, where the result is too small to be shared out
+LEAST_DEPTH = 512  # a sum is split from twice this length on, where the result is small: each thread reads its rows of both operands
 
 
 def product(a: np.ndarray, b: np.ndarray, addend: np.ndarray | None = None, alpha: float = 1.0) -> np.ndarray | None:
