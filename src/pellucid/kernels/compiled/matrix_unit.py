@@ -5,9 +5,9 @@ registers do. A float32 number has 24 digits: it is the sum of three bfloat16 nu
 without loss. Of the nine products of parts of two numbers six count; the others are below a unit of the last place. Six
 products at sixteen times the speed leave more than twice the speed of float32.
 
-*Panels* are what the unit reads: 16 lines (rows of A or columns of B), all steps of the sum, in tiles of 1 KiB. For each
-32 numbers of the sum, a *step*, these are [part, 16 rows of 64 bytes]: a row of a tile of A is a line, its 32 numbers one after
-the other; a row of a tile of B is two numbers of the sum, beside each other for each of 16 lines.
+*Panels* are what the unit reads: 32 lines (rows of A or columns of B), all steps of the sum, in tiles of 1 KiB. For each
+32 numbers of the sum, a *step*, these are [half of the lines, part, 16 rows of 64 bytes]: a row of a tile of A is a line, its
+32 numbers one after the other; a row of a tile of B is two numbers of the sum, beside each other for each of 16 lines.
 
 What no three parts can hold goes to `tiles.py`, panel by panel: infinities, NaN, and numbers so large or small that parts
 would overflow or vanish. The unit takes numbers below 2^-126 for zero, its results too, so that results below about 1e-33
@@ -39,13 +39,15 @@ __all__ = ["PRESENT", "is_used", "multiply"]
 PRESENT = bool(llvmlite.binding.get_host_cpu_features().get("amx-bf16")) and sys.platform == "linux"
 
 LINE = 64  # bytes of a line of cache
-LINES = 16  # of a panel: the rows of a tile
+ROWS = 16  # of a tile
+LINES = 2 * ROWS  # of a panel
 STEP = 32  # numbers of the sum in a tile
 TILE = 1024  # bytes
 PARTS = 3
-OF_STEP = PARTS * TILE  # bytes of a step of a panel
-DEPTH = 64  # numbers of the sum in a panel, at most: what is multiplied lies in half a first-level cache
-ROWS = 32  # of A that are packed at a time
+OF_HALF = PARTS * TILE  # bytes of a step of half a panel
+OF_STEP = 2 * OF_HALF
+DEPTH = 384  # numbers of the sum in a panel, at most
+SHALLOW = 128  # up to which half panels are multiplied
 BLOCK = 1 << 20  # bytes of panels of B that stay in the second-level cache while panels of A come and go
 LEAST, MOST = 2.0**-100, 2.0**126  # sizes of numbers whose parts neither vanish nor overflow
 
@@ -126,46 +128,60 @@ def _end(typing):
     return types.void(), generate
 
 
-@intrinsic
-def _multiply_panels(typing, a, b, steps, start, start_step, out, out_step):
-    """out[16, 16] = start + a panel of A times one of B, all by address, steps in bytes; start 0 for none.
+def _multiplier(halves):
+    """What multiplies panels, `halves` of A by so many of B: see `_multiply_panels` and `_multiply_half_panels`."""
+    quarters = [(i, j) for i in range(halves) for j in range(halves)]
+    of_a, of_b = len(quarters), len(quarters) + halves  # the first tiles of operands, behind those of the result
+    ahead = slice(halves - 2, None)  # whose next step is fetched: B's, and that of A if it does not stay in the first-level cache
 
-    2 * 16 * 16 * 32 FLOPs a step, by 6 instructions and 7 loads of tiles. Only three of the eight tiles are used: what is left of
-    their registers serves the processor to load ahead. Where two threads share a core, each seems to have half of them: with all
-    eight tiles in use every load then waits for all products before it. Four tiles of the result at a time were measured a fifth
-    faster on a core of one's own, and a sixth slower on a shared one.
-    The next panel of B is fetched meanwhile: tiles are too large for the processor to look ahead by itself.
-    """
+    def multiply(typing, a, b, steps, start, start_step, out, out_step):
+        def generate(context, builder, signature, arguments):
+            a, b, steps, start, start_step, out, out_step = arguments
 
-    def generate(context, builder, signature, arguments):
-        a, b, steps, start, start_step, out, out_step = arguments
-        total, held = 0, (1, 2)
+            def load(tile, place, step=None):
+                _call(builder, "llvm.x86.tileloadd64", ir.Constant(_I8, tile), place, _number(LINE) if step is None else step)
 
-        def load(tile, place, step=None):
-            _call(builder, "llvm.x86.tileloadd64", ir.Constant(_I8, tile), place, _number(64) if step is None else step)
+            def quarter(first, step, i, j):
+                return _place(builder, first, builder.mul(step, _number(ROWS * i)), LINE * j)
 
-        with builder.if_else(builder.icmp_signed("==", start, _number(0))) as (fresh, begun):
-            with fresh:
-                _call(builder, "llvm.x86.tilezero", ir.Constant(_I8, total))
-            with begun:
-                load(total, _place(builder, start), start_step)
-        ahead = builder.mul(steps, _number(OF_STEP))
-        with cgutils.for_range(builder, steps) as loop:
-            firsts = [builder.add(each, builder.mul(loop.index, _number(OF_STEP))) for each in (a, b)]
-            lines, before = iter(range(0, OF_STEP, LINE)), (None, None)
-            for parts in ORDER:
-                for tile, first, part, known in zip(held, firsts, parts, before, strict=True):
-                    if part != known:
-                        load(tile, _place(builder, first, part * TILE))
-                before = parts
-                _call(builder, "llvm.x86.tdpbf16ps", *(ir.Constant(_I8, tile) for tile in (total, *held)))
-                for _ in range(OF_STEP // LINE // len(ORDER)):
-                    wishes = (ir.Constant(_I32, each) for each in (0, 3, 1))  # to read, near, data
-                    _call(builder, "llvm.prefetch.p0", _place(builder, firsts[1], ahead, next(lines)), *wishes)
-        _call(builder, "llvm.x86.tilestored64", ir.Constant(_I8, total), _place(builder, out), out_step)
-        return context.get_dummy_value()
+            with builder.if_else(builder.icmp_signed("==", start, _number(0))) as (fresh, begun):
+                with fresh:
+                    for tile in range(len(quarters)):
+                        _call(builder, "llvm.x86.tilezero", ir.Constant(_I8, tile))
+                with begun:
+                    for tile, (i, j) in enumerate(quarters):
+                        load(tile, quarter(start, start_step, i, j), start_step)
+            with cgutils.for_range(builder, steps) as loop:
+                firsts = [builder.add(each, builder.mul(loop.index, _number(OF_STEP))) for each in (a, b)]
+                lines = [(each, OF_STEP + line) for each in firsts[ahead] for line in range(0, halves * OF_HALF, LINE)]
+                each_time, before = len(lines) // (len(ORDER) * len(quarters)), (None, None)
+                for parts in ORDER:
+                    for tile, first, part, known in zip((of_a, of_b), firsts, parts, before, strict=True):
+                        for half in range(halves) if part != known else ():
+                            load(tile + half, _place(builder, first, half * OF_HALF + part * TILE))
+                    before = parts
+                    for tile, (i, j) in enumerate(quarters):
+                        _call(builder, "llvm.x86.tdpbf16ps", *(ir.Constant(_I8, each) for each in (tile, of_a + i, of_b + j)))
+                        for _ in range(each_time):
+                            wishes = (ir.Constant(_I32, each) for each in (0, 3, 1))  # to read, near, data
+                            _call(builder, "llvm.prefetch.p0", _place(builder, *lines.pop(0)), *wishes)
+            for tile, (i, j) in enumerate(quarters):
+                _call(builder, "llvm.x86.tilestored64", ir.Constant(_I8, tile), quarter(out, out_step, i, j), out_step)
+            return context.get_dummy_value()
 
-    return types.void(*[types.int64] * 7), generate
+        return types.void(*[types.int64] * 7), generate
+
+    return intrinsic(multiply)
+
+
+# out[32, 32] = start + a panel of A times one of B, all by address, steps in bytes; start 0 for none. 2 * 32 * 32 * 32 FLOPs a step, by
+# 24 instructions and 14 loads of tiles; the four tiles of the result stay in the unit. The next step is fetched meanwhile: tiles are
+# too large for the processor to look ahead by itself.
+_multiply_panels = _multiplier(2)
+
+# The same for a half of each panel, out[16, 16], by 6 instructions and 7 loads a step. With three of the eight tiles in use what is left
+# of their registers serves the processor to load ahead, from one square to the next: faster where sums are short.
+_multiply_half_panels = _multiplier(1)
 
 
 # --- parts of numbers ----------------------------------------------------------------------------------------------------
@@ -234,7 +250,7 @@ def _packer(offsets, join):
     def generate(context, builder, signature, arguments):
         source, step, target, scale, sizes = arguments
         factor, seen = spread(builder, _NUMBERS, scale), _Sizes(builder, sizes)
-        with cgutils.for_range(builder, _number(LINES)) as loop:
+        with cgutils.for_range(builder, _number(ROWS)) as loop:
             places = [_place(builder, source, *each, kind=_NUMBERS) for each in offsets(builder, loop.index, step)]
             both = (_parts(builder, builder.fmul(builder.load(place, align=4), factor), seen) for place in places)
             row = builder.mul(loop.index, _number(LINE))
@@ -291,7 +307,7 @@ def _fit(sizes):
 
 # What packing and multiplying need beside panels, in one stretch of memory: a step in order of memory, a tile of each part, a
 # square of the result, and sizes.
-_STEP_AT, _TILE_AT, _SQUARE_AT, _SIZES_AT, _ROOM = 0, 2048, 2048 + PARTS * TILE, 3072 + PARTS * TILE, 3200 + PARTS * TILE
+_STEP_AT, _TILE_AT, _SQUARE_AT, _SIZES_AT, _ROOM = 0, 4096, 4096 + PARTS * TILE, 8192 + PARTS * TILE, 8320 + PARTS * TILE
 
 
 @inner
@@ -318,11 +334,12 @@ def _pack(target, source, line, along, lines, depth, in_pairs, scale, room):
 
 @inner
 def _pack_step(target, source, line, along, lines, number, in_pairs, scale, room):
-    """At most 16 lines of at most 32 numbers."""
+    """At most 32 lines of at most 32 numbers."""
     if lines < LINES or number < STEP:
         _copy_padded(room + _STEP_AT, source, line, along, lines, number)
         source, line, along = room + _STEP_AT, (4 * STEP if along == 4 else 4), (4 if along == 4 else 4 * LINES)
-    _pack_tile(target, source, line, along, in_pairs, scale, room)
+    for half in range(2):
+        _pack_tile(target + half * OF_HALF, source + half * ROWS * line, line, along, in_pairs, scale, room)
 
 
 @inner
@@ -341,7 +358,7 @@ def _pack_tile(target, source, line, along, in_pairs, scale, room):
 
 @inner
 def _copy_padded(room, source, line, along, lines, depth):
-    """A step with less than 16 lines or 32 numbers of the sum, in the order in which it lies, filled up with zeros."""
+    """A step with less than 32 lines or 32 numbers of the sum, in the order in which it lies, filled up with zeros."""
     one = np.float32(0)
     at(room, LINES * STEP, one)[:] = 0
     if along == 4:
@@ -374,10 +391,10 @@ def _multiply_by_unit(sizes, a, a_row, a_column, b, b_row, b_column, start, star
     rows, columns, depth = sizes
     stretch, one = _stretch_of(depth), np.float32(1)
     breadth = max(1, min(BLOCK // _bytes_of_panel(stretch), (columns + LINES - 1) // LINES)) * LINES
-    memory = np.empty((breadth + ROWS) // LINES * _bytes_of_panel(stretch) + _ROOM + LINE, np.uint8)
+    memory = np.empty((breadth // LINES + 1) * _bytes_of_panel(stretch) + _ROOM + LINE, np.uint8)
     room = (address(memory) + LINE - 1) // LINE * LINE
     of_a = room + _ROOM
-    of_b = of_a + ROWS // LINES * _bytes_of_panel(stretch)
+    of_b = of_a + _bytes_of_panel(stretch)
     _begin()
     for k in range(0, depth, stretch):
         length = min(stretch, depth - k)
@@ -385,8 +402,8 @@ def _multiply_by_unit(sizes, a, a_row, a_column, b, b_row, b_column, start, star
             width = min(breadth, columns - n)
             from_b = b + k * b_row + n * b_column
             fits = _pack(of_b, from_b, b_column, b_row, width, length, True, one, room)
-            for m in range(0, rows, ROWS):
-                height = min(ROWS, rows - m)
+            for m in range(0, rows, LINES):
+                height = min(LINES, rows - m)
                 from_a, to = a + m * a_row + k * a_column, out + m * out_row + n * 4
                 first, first_row = (to, out_row) if k else (start + m * start_row + n * 4 if start else start, start_row)
                 if fits and _pack(of_a, from_a, a_row, a_column, height, length, False, alpha, room):
@@ -406,26 +423,32 @@ def _stretch_of(depth):
 
 @inner
 def _multiply_packed(rows, columns, depth, a, b, start, start_row, out, out_row, room):
-    """out = start + A B for some panels of A, which the first-level cache should hold, and all of B; between `_begin` and `_end`.
+    """out = start + A B for one panel of A, at most 32 rows, and all of B; between `_begin` and `_end`.
 
     All by address, as in `tiles.multiply`. Squares that are not whole are made in room, and copied.
     """
-    size = _bytes_of_panel(depth)
+    steps, size, one, step = (depth + STEP - 1) // STEP, _bytes_of_panel(depth), np.float32(1), np.int64(4 * LINES)
+    square = room + _SQUARE_AT
     for n in range(0, columns, LINES):
-        width, panel = min(LINES, columns - n), b + n // LINES * size
-        for m in range(0, rows, LINES):
-            to, first = out + m * out_row + n * 4, start + m * start_row + n * 4 if start else start
-            _square(min(LINES, rows - m), width, depth, a + m // LINES * size, panel, first, start_row, to, out_row, room + _SQUARE_AT)
+        width = min(LINES, columns - n)
+        panel, to, first = b + n // LINES * size, out + n * 4, start + n * 4 if start else start
+        if rows == LINES and width == LINES:
+            _square(a, panel, steps, first, start_row, to, out_row)
+        else:
+            if start:
+                tiles.copy_lines(first, start_row, square, step, rows, width, one)
+            _square(a, panel, steps, square if start else start, step, square, step)
+            tiles.copy_lines(square, step, to, out_row, rows, width, one)
 
 
 @inner
-def _square(rows, columns, depth, a, b, start, start_row, out, out_row, square):
-    """One panel of A times one of B."""
-    steps, one, step = (depth + STEP - 1) // STEP, np.float32(1), np.int64(4 * LINES)
-    if rows == LINES and columns == LINES:
+def _square(a, b, steps, start, start_row, out, out_row):
+    """A panel of A times one of B."""
+    if steps * STEP > SHALLOW:
         _multiply_panels(a, b, steps, start, start_row, out, out_row)
         return
-    if start:
-        tiles.copy_lines(start, start_row, square, step, rows, columns, one)
-    _multiply_panels(a, b, steps, square if start else start, step, square, step)
-    tiles.copy_lines(square, step, out, out_row, rows, columns, one)
+    for j in range(2):
+        for i in range(2):
+            to, first = i * ROWS * out_row + j * LINE, i * ROWS * start_row + j * LINE
+            half_a, half_b = a + i * OF_HALF, b + j * OF_HALF
+            _multiply_half_panels(half_a, half_b, steps, start + first if start else start, start_row, out + to, out_row)

@@ -29,6 +29,7 @@ TILED = 1 << 29  # multiplications of a block up to which tiles are faster than 
 TILED_TURNED = 1 << 26  # the same where A lies transposed
 FINE = 1 << 25  # multiplications from which on each thread gets two blocks: if one thread is held up, the other takes over
 LEAST_OF_UNIT = 1 << 23  # multiplications of a block from which on the matrix unit is faster than tiles; it packs both operands
+LEAST_OF_UNIT_TURNED = 1 << 22  # the same where A lies transposed: tiles pack that too
 ROWS_OF_UNIT, COLUMNS_OF_UNIT = 48, 96  # the least of them
 LEAST_SIDE = 16  # rows or columns of a block: thinner ones waste what is packed
 LEAST_DEPTH = 512  # a sum is split from twice this length on, where the result is small: each thread reads its rows of both operands
@@ -177,7 +178,8 @@ def _blocks(count: int, m: int, n: int, k: int, threads: int, a_turned: int, uni
     if unit:
         blocks = _split(count, m, n, k, threads, False)
         sizes = m // blocks[0], n // blocks[1], k // blocks[2]
-        if math.prod(sizes) >= LEAST_OF_UNIT and sizes[0] >= ROWS_OF_UNIT and sizes[1] >= COLUMNS_OF_UNIT:
+        least = LEAST_OF_UNIT_TURNED if a_turned else LEAST_OF_UNIT
+        if math.prod(sizes) >= least and sizes[0] >= ROWS_OF_UNIT and sizes[1] >= COLUMNS_OF_UNIT:
             return *blocks, 1
     return *_split(count, m, n, k, threads, not a_turned), 0
 
