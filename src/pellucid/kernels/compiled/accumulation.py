@@ -10,57 +10,93 @@ import numpy as np
 from numba import prange
 
 from . import get_threads, inner, parallel, serial
-from .blas import address, at
+from .blas import address, at, fetch, hold, width_of
+
+AHEAD = 8  # rows that are fetched before their turn: the next ones lie anywhere in a large table
 
 __all__ = ["add_at", "add_bags", "add_rows", "bag_sums", "get_threads", "numbered"]
 
 
 @inner
-def _add_part(rows, row, whole, place, left, right):
-    """Columns `left` to `right` of a row added to those of another. By address: a slice would count a reference, in all threads."""
-    width, size = rows.shape[1], np.int64(rows.itemsize)
-    like = rows.dtype.type(0)
-    given = at(address(rows) + (row * width + left) * size, right - left, like)
-    into = at(address(whole) + (place * width + left) * size, right - left, like)
-    for j in range(len(into)):
+def _add(source, target, count, like):
+    """Numbers from one address on added to those from another on. Addresses are asked for once a kernel: that counts references."""
+    given, into = at(source, count, like), at(target, count, like)
+    for j in range(count):
         into[j] += given[j]
 
 
 @inner
-def _is_owner(place, part, parts):
-    """Whether a part of the work owns a row of the result: by fours, so that often chosen neighbours are shared out evenly."""
-    return (np.uint32(place) >> np.uint32(2)) % np.uint32(parts) == part
+def _fetch(first, length):
+    """Have some bytes fetched while others are added."""
+    for place in range(first, first + length, 64):
+        fetch(place)
 
 
 @inner
-def _clear(whole, part, parts):
-    """Zeros in the rows that a part owns."""
-    width, like = whole.shape[1], whole.dtype.type(0)
-    for row in range(4 * part, len(whole), 4 * parts):
-        into = at(address(whole) + row * width * whole.itemsize, min(4, len(whole) - row) * width, like)
-        for j in range(len(into)):
+def _by_place(index, size):
+    """The numbers k of `index` [n] in the order of index[k], and where each place's begin [size + 1]; those of one place ascend."""
+    begins, order = np.zeros(size + 1, np.int64), np.empty(index.size, np.int64)
+    for k in range(index.size):
+        begins[index[k] + 1] += 1
+    for place in range(size):
+        begins[place + 1] += begins[place]
+    following = begins[:size].copy()
+    for k in range(index.size):
+        order[following[index[k]]] = k
+        following[index[k]] += 1
+    return begins, order
+
+
+@inner
+def _first_of(part, parts, begins):
+    """The first place of a part of the work, which is to clear a row and to add one."""
+    low, high = np.int64(0), np.int64(len(begins) - 1)
+    wanted = part * (begins[high] + high) // parts
+    while low < high:
+        middle = (low + high) // 2
+        if begins[middle] + middle < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def _add_to_places(first, last, begins, order, rows, whole, count, like):
+    """Rows of the result: zeros, and the rows of given numbers added to them, in order. order, rows, whole: addresses."""
+    length = count * width_of(like)
+    for place in range(first, last):
+        into = at(whole + place * length, count, like)
+        for j in range(count):
             into[j] = like
+        number = begins[place + 1] - begins[place]
+        numbers = at(order + begins[place] * 8, number, begins[place])
+        for k in range(number):
+            _add(rows + numbers[k] * length, whole + place * length, count, like)
 
 
 @parallel
 def add_rows(rows, index, whole, parts, by_columns):
     """whole = 0, then whole[index[k]] += rows[k] for every k. rows: [n, width]; whole: [size, width].
 
-    A thread owns some rows of the result, so that they stay in its cache; or, by_columns, some columns, where there are few
-    rows. Reads rows once, the index once a thread, and reads and writes whole rows n times. Plain form: `add_rows`.
+    A thread makes some rows of the result, one after the other; or, by_columns, some columns, where there are few rows. Reads rows
+    once, the index twice (once a thread), and writes whole once (reads and writes its rows n times). Plain form: `add_rows`.
     """
-    width = whole.shape[1]
-    for part in prange(parts):
-        if by_columns:
+    width, like = whole.shape[1], whole.dtype.type(0)
+    given, made, length, one = address(rows), address(whole), width * whole.itemsize, whole.itemsize
+    if by_columns:
+        for part in prange(parts):
             left, right = part * width // parts, (part + 1) * width // parts
             whole[:, left:right] = 0
             for k in range(index.size):
-                _add_part(rows, k, whole, index[k], left, right)
-        else:
-            _clear(whole, part, parts)
-            for k in range(index.size):
-                if _is_owner(index[k], part, parts):
-                    _add_part(rows, k, whole, index[k], np.int64(0), width)
+                _add(given + k * length + left * one, made + index[k] * length + left * one, right - left, like)
+        return
+    begins, order = _by_place(index, len(whole))
+    numbers = address(order)
+    for part in prange(parts):
+        first, last = _first_of(part, parts, begins), _first_of(part + 1, parts, begins)
+        _add_to_places(first, last, begins, numbers, given, made, width, like)
+    hold(order)
 
 
 @parallel
@@ -91,28 +127,44 @@ def bag_sums(table, index, starts, out, parts):
 
     Reads each chosen row once, from memory, and writes `out` once. Plain form: `bag_sums`.
     """
-    bags = len(starts)
+    bags, last, like, width = len(starts), index.size - 1, out.dtype.type(0), out.shape[1]
+    given, made, length = address(table), address(out), width * out.itemsize
     for part in prange(parts):
         for b in range(part * bags // parts, (part + 1) * bags // parts):
-            out[b] = 0
+            into = at(made + b * length, width, like)
+            for j in range(width):
+                into[j] = like
             for k in range(starts[b], starts[b + 1] if b + 1 < bags else index.size):
-                _add_part(table, index[k], out, b, np.int64(0), out.shape[1])
+                _fetch(given + index[min(k + AHEAD, last)] * length, length)
+                _add(given + index[k] * length, made + b * length, width, like)
 
 
 @parallel
 def add_bags(rows, starts, index, whole, parts):
     """whole = 0, then whole[index[k]] += rows[b] for every k of bag b: the transpose of `bag_sums`.
 
-    A thread owns some rows of the result, so that they stay in its cache. Reads rows from the cache, and reads and writes rows
-    of `whole` index.size times. Plain form: `add_bags`.
+    A thread makes some rows of the result, one after the other. Reads index.size rows, from the cache, the index twice, and writes
+    whole once. Plain form: `add_bags`.
     """
-    bags = len(starts)
+    like, width = whole.dtype.type(0), whole.shape[1]
+    begins, order = _by_place(index, len(whole))
+    _to_bags(order, starts)
+    given, made, numbers = address(rows), address(whole), address(order)
     for part in prange(parts):
-        _clear(whole, part, parts)
-        for b in range(bags):
-            for k in range(starts[b], starts[b + 1] if b + 1 < bags else index.size):
-                if _is_owner(index[k], part, parts):
-                    _add_part(rows, b, whole, index[k], np.int64(0), rows.shape[1])
+        first, last = _first_of(part, parts, begins), _first_of(part + 1, parts, begins)
+        _add_to_places(first, last, begins, numbers, given, made, width, like)
+    hold(order)
+
+
+@inner
+def _to_bags(numbers, starts):
+    """Numbers of indices become those of the bags they are in."""
+    bags, bag_of = len(starts), np.empty(numbers.size, np.int64)
+    for b in range(bags):
+        for k in range(starts[b], starts[b + 1] if b + 1 < bags else numbers.size):
+            bag_of[k] = b
+    for k in range(numbers.size):
+        numbers[k] = bag_of[numbers[k]]
 
 
 @serial

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from . import get_threads, inner, parallel, tasks_of
-from .blas import address, at, gemm_at
+from .blas import address, at, gemm_at, hold
 from .mathematics import decay, log, maximum
 from .products import FACTORS, as_stored, leading_steps, start_of
 
@@ -259,6 +259,9 @@ def _attend(task, starts, width, factors, sizes, leading, batch, steps, masked, 
         to = at(out + i * leading[3] * width, out_size, one)
         for e in range(out_size):
             to[e] = made[i, e] * inverse
+    hold(turned)
+    hold(scores)
+    hold(made)
 
 
 @parallel

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
@@ -17,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 from pellucid.kernels.threads import is_of_kernels
 
-__all__ = ["address", "at", "gemm", "gemm_at", "gemv_at", "only_in_kernels", "width_of"]
+__all__ = ["address", "at", "fetch", "gemm", "gemm_at", "gemv_at", "hold", "only_in_kernels", "width_of"]
 
 _PLAIN, _TURNED = np.int8(ord("n")), np.int8(ord("t"))
 
@@ -53,6 +54,31 @@ def _kept(typing, value):
     return types.CPointer(value)(value), generate
 
 
+@intrinsic
+def fetch(typing, address):
+    """Have the line of cache at an address fetched, for reading, while other work goes on; inside kernels only."""
+
+    def generate(context, builder, signature, arguments):
+        byte, number = ir.IntType(8), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        wishes = [ir.Constant(number, each) for each in (0, 3, 1)]  # to read, near, data
+        builder.call(function, [builder.inttoptr(arguments[0], byte.as_pointer()), *wishes])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+@intrinsic
+def hold(typing, array):
+    """Keep an array until here, because its memory was used by address; inside kernels only."""
+
+    def generate(context, builder, signature, arguments):
+        return context.get_dummy_value()
+
+    return types.void(array), generate
+
+
 def only_in_kernels(*arguments):
     raise RuntimeError("this is for compiled kernels")
 
@@ -67,7 +93,11 @@ def at(address, count, like):
 
 
 def address(array):
-    """Where the first element of an array lies, as a number that can be added to; inside kernels only."""
+    """Where the first element of an array lies, as a number that can be added to; inside kernels only.
+
+    Numba frees an array when it has been named for the last time, and knows nothing of addresses: `hold` an array that was made in
+    the same function.
+    """
     only_in_kernels()
 
 

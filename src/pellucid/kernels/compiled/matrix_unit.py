@@ -30,7 +30,7 @@ from numba.extending import intrinsic, overload
 from pellucid.kernels.products import matrix_unit as switch
 
 from . import inner, tiles
-from .blas import address, at, only_in_kernels
+from .blas import address, at, hold, only_in_kernels
 from .tiles import spread
 from .transposition import turn_at
 
@@ -412,6 +412,7 @@ def _multiply_by_unit(sizes, a, a_row, a_column, b, b_row, b_column, start, star
                     shape = height, width, length
                     tiles.multiply(shape, from_a, a_row, a_column, from_b, b_row, b_column, first, first_row, to, out_row, alpha)
     _end()
+    hold(memory)
 
 
 @inner

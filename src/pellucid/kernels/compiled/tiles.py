@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from . import inner
-from .blas import address, at, width_of
+from .blas import address, at, hold, width_of
 from .transposition import turn_at
 
 __all__ = ["REGISTER", "ROWS", "copy_lines", "multiply", "multiply_panel", "spread", "steps_of"]
@@ -148,6 +148,7 @@ def multiply(sizes, a, a_row, a_column, b, b_row, b_column, start, start_row, ou
                 first, first_row = (to, out_row) if k else (start + m * start_row + n * width if start else start, start_row)
                 given = factor, down, along, pitch
                 multiply_panel(number, count, given, strip, step, length, first, first_row, to, out_row, edge, alpha)
+    hold(room)
 
 
 @inner
