@@ -17,8 +17,8 @@ LARGE = CROSSOVERS["elementwise"]
 
 
 def _forms(a: np.ndarray, b: np.ndarray):
-    """The compiled forms, if two arrays lie in memory alike."""
-    alike = a.shape == b.shape and a.flags.c_contiguous and b.flags.c_contiguous
+    """The compiled forms, if two arrays lie in memory alike. One that may not be written is of another type to Numba."""
+    alike = a.shape == b.shape and a.flags.carray and b.flags.carray  # contiguous, aligned, may be written
     return compiled("elementwise", a.size, a, b) if alike else None
 
 

@@ -53,9 +53,8 @@ LOCK, SIGNAL = 8 * LINE, 10 * LINE  # pthread_mutex_t and pthread_cond_t, for sl
 NEXT, THREAD = 12 * LINE, 12 * LINE + 8  # a line for each thread: the next turn of its slice, its pthread_t
 BYTES = NEXT + MOST * LINE
 
-_I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-_BYTES, _WORDS = _I8.as_pointer(), _I64.as_pointer()
-_WORD = types.int64
+_I8, _I64 = ir.IntType(8), ir.IntType(64)
+_WORDS, _WORD = _I64.as_pointer(), types.int64  # to LLVM, to Numba
 
 
 # --- words that threads share, by address --------------------------------------------------------------------------------
