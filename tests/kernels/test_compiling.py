@@ -7,6 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("numba")
+
+from llvmlite import binding
+
 from pellucid.kernels import compiled
 
 OWN = {"__init__", "pool"}  # the pool calls nothing outside of its file
@@ -84,3 +88,16 @@ def test_what_is_held_is_freed_after_its_last_use():
     (code,) = compiled_kernel.inspect_llvm().values()
     body = code[code.index("NRT_MemInfo_alloc") :]
     assert body.index("store float") < body.index("@NRT_decref")
+
+
+@pytest.mark.skipif(not binding.get_host_cpu_features().get("avx512f"), reason="the processor has no vectors of 512 bits")
+def test_whole_vectors_are_used():
+    numba = pytest.importorskip("numba")
+
+    def doubled(x, out):
+        for i in range(x.size):
+            out[i] = x[i] + x[i]
+
+    function = numba.njit(doubled)
+    function(np.zeros(100, np.float32), np.zeros(100, np.float32))
+    assert any("zmm" in code for code in function.inspect_asm().values())

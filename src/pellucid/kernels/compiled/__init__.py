@@ -22,8 +22,6 @@ from numba.core import event
 
 from pellucid.kernels import memory, threads
 
-from . import pool
-
 __all__ = ["compile_kernel", "get_threads", "inner", "parallel", "serial", "set_threads", "tasks_of"]
 
 memory.keep_pages()
@@ -37,6 +35,8 @@ def _use_whole_vectors() -> None:
 
 
 _use_whole_vectors()
+
+from . import pool  # noqa: E402 (Numba asks once what the processor has, when it meets the first function)
 
 # Sums may be reordered and products contracted, so that loops become vector code; NaN and infinity keep their meaning.
 FAST = {"contract", "reassoc", "nsz", "arcp"}

@@ -11,7 +11,7 @@ done takes turns from the slices of others. A worker that comes late finds nothi
 costs its share and no more. Where a job is running already (for another thread of the program, or around this one) the caller
 does its own alone.
 
-Workers look for a new job for about a tenth of a millisecond, then sleep until they are woken. Processes that are forked get workers
+Workers look for a new job for about half a millisecond, then sleep until they are woken. Processes that are forked get workers
 of their own.
 """
 
@@ -38,8 +38,9 @@ ENTRY, MEMORY = "numba_parallel_for", "pellucid_pool"  # symbols: what Numba cal
 
 LINE = 64  # bytes of a line of cache: what one thread writes often has one for itself
 MOST = 256  # threads
-LOOKS = 2000  # of a worker for a job before it sleeps, of about 50 ns
-BATCHES = 8  # of turns, at most, in a slice of many
+LOOKS = 10_000  # of a worker for a job before it sleeps, of about 50 ns: to wake it takes a tenth of that
+YIELDING = 2000  # looks of a caller for the last worker's end, before it gives way to whoever keeps that from running
+BATCHES = 64  # of turns, at most, in a slice of many: who is done first waits for a batch at most
 
 # Places in the pool's memory, in bytes; words of 8 bytes unless said otherwise.
 BUSY = 0 * LINE  # 1 while there is a job
@@ -266,7 +267,7 @@ def _share_out(pool, turns, threads):
     looks = 0
     while _read(pool + ACTIVE):
         looks += 1
-        if looks < LOOKS:
+        if looks < YIELDING:
             _pause()
         else:
             _give_way()
