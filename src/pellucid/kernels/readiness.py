@@ -4,7 +4,8 @@ A kernel takes seconds to compile, once in the life of an installation. A progra
 while another process compiles the family (`pellucid kernels`) into Numba's folder on disk and leaves a marker; the program
 goes over to the compiled form when it sees that. `PELLUCID_KERNELS` in the environment says otherwise:
 
-    wait    compile at the first use: results are the same to the last digit from the first run of an installation on
+    wait    compile at the first use: all steps of a run are computed alike. (Sums along rows may differ in the last digit between
+            the run that compiles a kernel and later ones, which find it on disk: LLVM has put it together otherwise then.)
     numpy   never use compiled kernels
 """
 
