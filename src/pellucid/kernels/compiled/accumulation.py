@@ -12,9 +12,9 @@ from numba import prange
 from . import get_threads, inner, parallel, serial
 from .blas import address, at, fetch, hold, width_of
 
-AHEAD = 8  # rows that are fetched before their turn: the next ones lie anywhere in a large table
-
 __all__ = ["add_at", "add_bags", "add_rows", "bag_sums", "get_threads", "numbered"]
+
+AHEAD = 8  # rows that are fetched before their turn: the next ones lie anywhere in a large table
 
 
 @inner

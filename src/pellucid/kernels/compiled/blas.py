@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 from pellucid.kernels.threads import is_of_kernels
 
-__all__ = ["address", "at", "fetch", "gemm", "gemm_at", "gemv_at", "hold", "only_in_kernels", "width_of"]
+__all__ = ["address", "at", "fetch", "gemm", "gemm_at", "gemv_at", "hold", "only_in_kernels", "prefetch", "width_of"]
 
 _PLAIN, _TURNED = np.int8(ord("n")), np.int8(ord("t"))
 
@@ -54,16 +54,20 @@ def _kept(typing, value):
     return types.CPointer(value)(value), generate
 
 
+def prefetch(builder, place) -> None:
+    """LLVM's code that has the line of cache at a pointer to bytes fetched, for reading, while other work goes on."""
+    number = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+    wishes = [ir.Constant(number, each) for each in (0, 3, 1)]  # to read, near, data
+    builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0"), [place, *wishes])
+
+
 @intrinsic
 def fetch(typing, address):
-    """Have the line of cache at an address fetched, for reading, while other work goes on; inside kernels only."""
+    """`prefetch` for an address; inside kernels only."""
 
     def generate(context, builder, signature, arguments):
-        byte, number = ir.IntType(8), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), number, number, number])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        wishes = [ir.Constant(number, each) for each in (0, 3, 1)]  # to read, near, data
-        builder.call(function, [builder.inttoptr(arguments[0], byte.as_pointer()), *wishes])
+        prefetch(builder, builder.inttoptr(arguments[0], ir.IntType(8).as_pointer()))
         return context.get_dummy_value()
 
     return types.void(types.int64), generate

@@ -30,7 +30,7 @@ from numba.extending import intrinsic, overload
 from pellucid.kernels.products import matrix_unit as switch
 
 from . import inner, tiles
-from .blas import address, at, hold, only_in_kernels
+from .blas import address, at, hold, only_in_kernels, prefetch
 from .tiles import spread
 from .transposition import turn_at
 
@@ -163,8 +163,7 @@ def _multiplier(halves):
                     for tile, (i, j) in enumerate(quarters):
                         _call(builder, "llvm.x86.tdpbf16ps", *(ir.Constant(_I8, each) for each in (tile, of_a + i, of_b + j)))
                         for _ in range(each_time):
-                            wishes = (ir.Constant(_I32, each) for each in (0, 3, 1))  # to read, near, data
-                            _call(builder, "llvm.prefetch.p0", _place(builder, *lines.pop(0)), *wishes)
+                            prefetch(builder, _place(builder, *lines.pop(0)))
             for tile, (i, j) in enumerate(quarters):
                 _call(builder, "llvm.x86.tilestored64", ir.Constant(_I8, tile), quarter(out, out_step, i, j), out_step)
             return context.get_dummy_value()
