@@ -14,14 +14,14 @@ half precision is computed in float32, complex numbers as pairs, odd memory layo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .choice import FLOATS, compiled
 from .few_rows import FewRows
 
-__all__ = ["BLOCK", "WIDE", "Move", "Scratch", "is_packed", "leaves_others", "lerp", "move"]
+__all__ = ["BLOCK", "WIDE", "Move", "Prepared", "Scratch", "is_packed", "leaves_others", "lerp", "move", "prepare"]
 
 OF_CALLS = 500  # elements that could be moved while Python calls the operations of a plain rule
 BLOCK = 32768  # elements; six arrays of float32 then take 790 KB, which stays in a core's second-level cache
@@ -48,8 +48,7 @@ def is_packed(arrays: list[np.ndarray]) -> bool:
 def move(rule: Callable, moves: list[Move], scratch: Scratch) -> None:
     """Carry out a step of one rule for several parameters."""
     packed = [m for m in moves if m.packed]
-    size = sum([m.param.size + OF_CALLS for m in packed])
-    fast = compiled("updates", size, packed[0].param) if packed else None
+    fast = compiled("updates", _work(packed), packed[0].param) if packed else None
     if fast is not None:
         kind = packed[0].param.dtype
         together = [m for m in packed if m.param.dtype == kind]
@@ -61,6 +60,27 @@ def move(rule: Callable, moves: list[Move], scratch: Scratch) -> None:
         if isinstance(each.grad, FewRows):
             each = each._replace(grad=each.grad.whole())
         _move_plainly(rule, each, scratch)
+
+
+class Prepared(Protocol):
+    """Moves to be carried out again, with other gradients and numbers."""
+
+    def move(self, factors: tuple, grads: list[np.ndarray]) -> None:
+        """Carry them out. The gradients have to lie in memory as the parameters do, and all share the numbers."""
+        ...
+
+
+def prepare(rule: Callable, moves: list[Move]) -> Prepared | None:
+    """What carries out moves like these in one call of a compiled rule; None where `move` would take another road."""
+    if not moves or not all([m.packed and m.param.dtype == moves[0].param.dtype and m.grad.__class__ is np.ndarray for m in moves]):
+        return None
+    fast = compiled("updates", _work(moves), moves[0].param)
+    return None if fast is None else fast.Prepared(rule.__name__, moves)
+
+
+def _work(moves: list[Move]) -> int:
+    """What is compared with the crossover."""
+    return sum([m.param.size + OF_CALLS for m in moves])
 
 
 def leaves_others(rule: str, f: Any) -> bool:

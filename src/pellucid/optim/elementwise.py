@@ -27,6 +27,7 @@ from pellucid.kernels.few_rows import FewRows
 from pellucid.kernels.updates import WIDE, Move, Scratch, is_packed, lerp, move
 from pellucid.optim.kinds import SWITCHES, check_options_known, check_state_names, missing_state
 from pellucid.optim.optimizer import Optimizer, evaluate
+from pellucid.optim.repetition import Again, Repetition
 
 __all__ = [
     "WIDE",
@@ -103,6 +104,7 @@ class ElementwiseOptimizer(Optimizer):
         """Drop what is only kept to save time."""
         self._known_options: dict[int, tuple[list, SimpleNamespace]] = {}
         self._known: dict[int, Known] = {}
+        self._repetitions: dict[int, Repetition | None] = {}
         self._scratch = Scratch(0)
 
     # --- what a subclass declares ------------------------------------------------------------------------------------
@@ -149,19 +151,27 @@ class ElementwiseOptimizer(Optimizer):
                     plans.append(self._plan(group, first))
                     if rest:
                         again.append((group, rest))
-                for plan in plans:
-                    self._carry_out(plan)
+                for (group, _), plan in zip(pending, plans, strict=True):
+                    self._carry_out(group, plan)
                 pending = again
         return loss
 
-    def _plan(self, group: dict[str, Any], params: list[Tensor]) -> list[Update]:
+    def _plan(self, group: dict[str, Any], params: list[Tensor]) -> Again | list[Update]:
         options, slots, scalars = self._read_options(group), self._slots(group), self._scalars(group)
+        params = [param for param in params if param._grad is not None]
+        repetition = self._repetitions.get(id(group))
+        found = repetition and repetition.find(self.state, params, slots.keys(), scalars)
+        if found is not None:
+            grads, values = found
+            return Again(repetition, grads, *self._constants(options, values, False))
+        return self._look(options, slots, scalars, params)
+
+    def _look(self, options: SimpleNamespace, slots: dict, scalars: dict, params: list[Tensor]) -> list[Update]:
+        """What a step does to each parameter that has a gradient, all of it found anew."""
         shared: dict[tuple, tuple[dict, tuple]] = {}
         updates, states = [], self.state
         for param in params:
-            grad = param._grad
-            if grad is None:
-                continue
+            grad: Any = param._grad
             state = states.get(param) or {}
             memory, fresh = self._find(param, grad, state, slots)
             values = tuple([self._find_scalar(state, name, first) for name, first in scalars.items()])
@@ -223,22 +233,27 @@ class ElementwiseOptimizer(Optimizer):
             return scalar_dtype().type(first)
         return value._array.reshape(())[()] if isinstance(value, Tensor) else scalar_dtype().type(value)
 
-    def _carry_out(self, updates: list[Update]) -> None:
-        for update in updates:
-            self._commit(update)
-        self._move(updates)
+    def _carry_out(self, group: dict[str, Any], plan: Again | list[Update]) -> None:
         line = caller(sys._getframe(1))
-        for update in updates:
+        if plan.__class__ is Again:
+            plan.carry_out(line)
+            return
+        for update in plan:
+            self._commit(update)
+        self._move(group, plan)
+        for update in plan:
             counter(update.param).bump("_bump_version", *line)
 
-    def _move(self, updates: list[Update]) -> None:
-        """Change parameters and slots of one group."""
+    def _move(self, group: dict[str, Any], updates: list[Update]) -> None:
+        """Change parameters and slots of one group, and remember where they were."""
         if self._rule is None:
             for update in updates:
                 self._write(update)
             return
         moves = [Move(u.constants, u.memory.array, u.grad, u.memory.arrays, u.memory.packed) for u in updates]
         move(self._rule, moves, self._scratch)
+        params, slots = [update.param for update in updates], [update.slots for update in updates]
+        self._repetitions[id(group)] = Repetition.of(self._rule, moves, self.state, params, slots, self._scalars(group))
 
     def _write(self, update: Update) -> None:
         """Change one parameter and its slots, where there is no rule."""

@@ -20,7 +20,7 @@ from . import parallel, serial
 from .addresses import blocks_for, offsets_of, part, row_at, run, table_by_address, table_of
 from .mathematics import maximum
 
-__all__ = ["move"]
+__all__ = ["Prepared", "move"]
 
 GAP = 2048  # elements of a piece between rows, where the gradient is zero, at the most
 TILE = 2048  # elements that stay in the first-level cache between two loops over them
@@ -44,9 +44,30 @@ def move(rule: str, moves: list[Move]) -> None:
     factors = np.array(list(different.values()), moves[0].param.dtype)
     numbers = {key: number for number, key in enumerate(different)}
     which = np.array([numbers[id(m.factors)] for m in moves]).repeat(lengths)
+    _kernel_of(rule, moves[0].factors)(table, offsets, factors, which, blocks_for(offsets[-1]))
+
+
+def _kernel_of(rule: str, factors):
+    """The kernel of a rule, or of its variant that the numbers ask for."""
     flag, variant = VARIANTS.get(rule, ("", ""))
-    kernel = globals()[variant if flag and getattr(moves[0].factors, flag) else f"_{rule}"]
-    kernel(table, offsets, factors, which, blocks_for(offsets[-1]))
+    return globals()[variant if flag and getattr(factors, flag) else f"_{rule}"]
+
+
+class Prepared:
+    """Moves of packed parameters of one dtype, whose gradients are in one piece, to be carried out again: `updates.Prepared`."""
+
+    def __init__(self, rule: str, moves: list[Move]):
+        self.rule, self.like = rule, moves[0].param.dtype
+        self.kept = [(m.param, *m.slots) for m in moves]  # what the table points to
+        self.table = table_of([(m.param, m.grad, *m.slots) for m in moves])
+        self.offsets, self.which = offsets_of([m.param.size for m in moves]), np.zeros(len(moves), np.int64)
+        self.total = int(self.offsets[-1])
+
+    def move(self, factors: tuple, grads: list[np.ndarray]) -> None:
+        """Carry them out with these numbers and gradients."""
+        self.table[:, 1] = np.fromiter(map(id, grads), np.int64, len(grads))
+        kernel = _kernel_of(self.rule, factors)
+        kernel(self.table, self.offsets, np.array([factors], self.like), self.which, blocks_for(self.total))
 
 
 class Part(NamedTuple):
