@@ -171,7 +171,7 @@ def test_an_array_that_may_not_be_written_is_read(dtype):
 @pytest.mark.parametrize("turned", [0, 1])
 def test_blocks_cover_the_result_and_are_worth_a_thread(count, m, n, k, threads, turned, unit):
     kernels = pytest.importorskip("pellucid.kernels.compiled.products")
-    rows, columns, parts, by_unit = kernels._blocks(count, m, n, k, threads, turned, unit)
+    rows, columns, parts, by_unit = kernels._blocks(count, m, n, k, threads, turned, 0, unit)
     assert 1 <= rows <= m
     assert 1 <= columns <= n
     assert parts == 1 or (parts <= 16 and count == 1 and k // parts >= kernels.LEAST_DEPTH)

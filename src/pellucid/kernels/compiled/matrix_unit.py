@@ -47,12 +47,11 @@ PARTS = 3
 OF_HALF = PARTS * TILE  # bytes of a step of half a panel
 OF_STEP = 2 * OF_HALF
 DEPTH = 384  # numbers of the sum in a panel, at most
-SHALLOW = 128  # up to which half panels are multiplied
 BLOCK = 1 << 20  # bytes of panels of B that stay in the second-level cache while panels of A come and go
 LEAST, MOST = 2.0**-100, 2.0**126  # sizes of numbers whose parts neither vanish nor overflow
 
 # Products of parts, in an order in which only one operand changes from each to the next; small ones first.
-ORDER = [(2, 0), (1, 0), (1, 1), (0, 1), (0, 0), (0, 2)]
+ORDER = [(0, 2), (0, 1), (1, 1), (1, 0), (0, 0), (2, 0)]
 
 _I8, _I16, _I32, _I64, _F32 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
 _POINTER, _NUMBERS, _BITS, _HALVES = _I8.as_pointer(), *(ir.VectorType(*each) for each in ((_F32, 16), (_I32, 16), (_I16, 32)))
@@ -128,59 +127,50 @@ def _end(typing):
     return types.void(), generate
 
 
-def _multiplier(halves):
-    """What multiplies panels, `halves` of A by so many of B: see `_multiply_panels` and `_multiply_half_panels`."""
-    quarters = [(i, j) for i in range(halves) for j in range(halves)]
-    of_a, of_b = len(quarters), len(quarters) + halves  # the first tiles of operands, behind those of the result
-    ahead = slice(halves - 2, None)  # whose next step is fetched: B's, and that of A if it does not stay in the first-level cache
+@intrinsic
+def _multiply_strip(typing, a, b, steps, start, start_step, out, out_step):
+    """out[16, 32] = start + half a panel of A times a panel of B; all by address, steps in bytes; start 0 for none; inside kernels only.
 
-    def multiply(typing, a, b, steps, start, start_step, out, out_step):
-        def generate(context, builder, signature, arguments):
-            a, b, steps, start, start_step, out, out_step = arguments
+    2 * 16 * 32 * 32 FLOPs a step, by 12 instructions and 11 loads of tiles. Five of the unit's eight tiles are in use: what is left of
+    their registers serves the processor to load ahead. With all eight, as squares of 32, there would be 7 loads for 12 instructions;
+    that is some percent faster where a thread has a core for itself, and a quarter slower where two threads share a core, its unit
+    and its registers. The half of A is near, every other line of B's next step is fetched meanwhile: more of them would be in the way.
+    """
 
-            def load(tile, place, step=None):
-                _call(builder, "llvm.x86.tileloadd64", ir.Constant(_I8, tile), place, _number(LINE) if step is None else step)
+    def generate(context, builder, signature, arguments):
+        a, b, steps, start, start_step, out, out_step = arguments
+        sums, of_a, of_b = (0, 1), 2, (3, 4)  # tiles, of sums and of B for each half of B's lines
 
-            def quarter(first, step, i, j):
-                return _place(builder, first, builder.mul(step, _number(ROWS * i)), LINE * j)
+        def load(tile, place, step=None):
+            _call(builder, "llvm.x86.tileloadd64", ir.Constant(_I8, tile), place, _number(LINE) if step is None else step)
 
-            with builder.if_else(builder.icmp_signed("==", start, _number(0))) as (fresh, begun):
-                with fresh:
-                    for tile in range(len(quarters)):
-                        _call(builder, "llvm.x86.tilezero", ir.Constant(_I8, tile))
-                with begun:
-                    for tile, (i, j) in enumerate(quarters):
-                        load(tile, quarter(start, start_step, i, j), start_step)
-            with cgutils.for_range(builder, steps) as loop:
-                firsts = [builder.add(each, builder.mul(loop.index, _number(OF_STEP))) for each in (a, b)]
-                lines = [(each, OF_STEP + line) for each in firsts[ahead] for line in range(0, halves * OF_HALF, LINE)]
-                each_time, before = len(lines) // (len(ORDER) * len(quarters)), (None, None)
-                for parts in ORDER:
-                    for tile, first, part, known in zip((of_a, of_b), firsts, parts, before, strict=True):
-                        for half in range(halves) if part != known else ():
-                            load(tile + half, _place(builder, first, half * OF_HALF + part * TILE))
-                    before = parts
-                    for tile, (i, j) in enumerate(quarters):
-                        _call(builder, "llvm.x86.tdpbf16ps", *(ir.Constant(_I8, each) for each in (tile, of_a + i, of_b + j)))
-                        for _ in range(each_time):
-                            prefetch(builder, _place(builder, *lines.pop(0)))
-            for tile, (i, j) in enumerate(quarters):
-                _call(builder, "llvm.x86.tilestored64", ir.Constant(_I8, tile), quarter(out, out_step, i, j), out_step)
-            return context.get_dummy_value()
+        with builder.if_else(builder.icmp_signed("==", start, _number(0))) as (fresh, begun):
+            with fresh:
+                for tile in sums:
+                    _call(builder, "llvm.x86.tilezero", ir.Constant(_I8, tile))
+            with begun:
+                for tile in sums:
+                    load(tile, _place(builder, start, LINE * tile), start_step)
+        with cgutils.for_range(builder, steps) as loop:
+            at_a, at_b = (builder.add(each, builder.mul(loop.index, _number(OF_STEP))) for each in (a, b))
+            ahead = list(range(OF_STEP, 2 * OF_STEP, 2 * LINE))
+            each_time, before = len(ahead) // (len(ORDER) * len(sums)), (None, None)
+            for part_of_a, part_of_b in ORDER:
+                if part_of_a != before[0]:
+                    load(of_a, _place(builder, at_a, part_of_a * TILE))
+                if part_of_b != before[1]:
+                    for half, tile in enumerate(of_b):
+                        load(tile, _place(builder, at_b, half * OF_HALF + part_of_b * TILE))
+                before = part_of_a, part_of_b
+                for tile in sums:
+                    _call(builder, "llvm.x86.tdpbf16ps", *(ir.Constant(_I8, each) for each in (tile, of_a, of_b[tile])))
+                    for _ in range(each_time):
+                        prefetch(builder, _place(builder, at_b, ahead.pop(0)))
+        for tile in sums:
+            _call(builder, "llvm.x86.tilestored64", ir.Constant(_I8, tile), _place(builder, out, LINE * tile), out_step)
+        return context.get_dummy_value()
 
-        return types.void(*[types.int64] * 7), generate
-
-    return intrinsic(multiply)
-
-
-# out[32, 32] = start + a panel of A times one of B, all by address, steps in bytes; start 0 for none. 2 * 32 * 32 * 32 FLOPs a step, by
-# 24 instructions and 14 loads of tiles; the four tiles of the result stay in the unit. The next step is fetched meanwhile: tiles are
-# too large for the processor to look ahead by itself.
-_multiply_panels = _multiplier(2)
-
-# The same for a half of each panel, out[16, 16], by 6 instructions and 7 loads a step. With three of the eight tiles in use what is left
-# of their registers serves the processor to load ahead, from one square to the next: faster where sums are short.
-_multiply_half_panels = _multiplier(1)
+    return types.void(*[types.int64] * 7), generate
 
 
 # --- parts of numbers ----------------------------------------------------------------------------------------------------
@@ -305,8 +295,8 @@ def _fit(sizes):
 # --- panels --------------------------------------------------------------------------------------------------------------
 
 # What packing and multiplying need beside panels, in one stretch of memory: a step in order of memory, a tile of each part, a
-# square of the result, and sizes.
-_STEP_AT, _TILE_AT, _SQUARE_AT, _SIZES_AT, _ROOM = 0, 4096, 4096 + PARTS * TILE, 8192 + PARTS * TILE, 8320 + PARTS * TILE
+# strip of the result, and sizes.
+_STEP_AT, _TILE_AT, _STRIP_AT, _SIZES_AT, _ROOM = 0, 4096, 4096 + PARTS * TILE, 6144 + PARTS * TILE, 6272 + PARTS * TILE
 
 
 @inner
@@ -425,30 +415,19 @@ def _stretch_of(depth):
 def _multiply_packed(rows, columns, depth, a, b, start, start_row, out, out_row, room):
     """out = start + A B for one panel of A, at most 32 rows, and all of B; between `_begin` and `_end`.
 
-    All by address, as in `tiles.multiply`. Squares that are not whole are made in room, and copied.
+    All by address, as in `tiles.multiply`. Strips that are not whole are made in room, and copied.
     """
     steps, size, one, step = (depth + STEP - 1) // STEP, _bytes_of_panel(depth), np.float32(1), np.int64(4 * LINES)
-    square = room + _SQUARE_AT
-    for n in range(0, columns, LINES):
-        width = min(LINES, columns - n)
-        panel, to, first = b + n // LINES * size, out + n * 4, start + n * 4 if start else start
-        if rows == LINES and width == LINES:
-            _square(a, panel, steps, first, start_row, to, out_row)
-        else:
-            if start:
-                tiles.copy_lines(first, start_row, square, step, rows, width, one)
-            _square(a, panel, steps, square if start else start, step, square, step)
-            tiles.copy_lines(square, step, to, out_row, rows, width, one)
-
-
-@inner
-def _square(a, b, steps, start, start_row, out, out_row):
-    """A panel of A times one of B."""
-    if steps * STEP > SHALLOW:
-        _multiply_panels(a, b, steps, start, start_row, out, out_row)
-        return
-    for j in range(2):
-        for i in range(2):
-            to, first = i * ROWS * out_row + j * LINE, i * ROWS * start_row + j * LINE
-            half_a, half_b = a + i * OF_HALF, b + j * OF_HALF
-            _multiply_half_panels(half_a, half_b, steps, start + first if start else start, start_row, out + to, out_row)
+    strip = room + _STRIP_AT
+    for m in range(0, rows, ROWS):
+        height, half = min(ROWS, rows - m), a + m // ROWS * OF_HALF
+        for n in range(0, columns, LINES):
+            width, panel = min(LINES, columns - n), b + n // LINES * size
+            to, first = out + m * out_row + n * 4, start + m * start_row + n * 4 if start else start
+            if height == ROWS and width == LINES:
+                _multiply_strip(half, panel, steps, first, start_row, to, out_row)
+            else:
+                if start:
+                    tiles.copy_lines(first, start_row, strip, step, height, width, one)
+                _multiply_strip(half, panel, steps, strip if start else start, step, strip, step)
+                tiles.copy_lines(strip, step, to, out_row, height, width, one)

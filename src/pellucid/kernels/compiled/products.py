@@ -28,9 +28,9 @@ LEAST_BLOCK = 1 << 17  # multiplications in a block that is worth a thread
 TILED = 1 << 29  # multiplications of a block up to which tiles are faster than BLAS
 TILED_TURNED = 1 << 26  # the same where A lies transposed
 FINE = 1 << 25  # multiplications from which on each thread gets two blocks: if one thread is held up, the other takes over
-LEAST_OF_UNIT = 1 << 23  # multiplications of a block from which on the matrix unit is faster than tiles; it packs both operands
-LEAST_OF_UNIT_TURNED = 1 << 22  # the same where A lies transposed: tiles pack that too
+LEAST_OF_UNIT = 1 << 21  # multiplications of a block from which on the matrix unit is faster than tiles; it packs both operands
 ROWS_OF_UNIT, COLUMNS_OF_UNIT = 48, 96  # the least of them
+ROWS_OF_UNIT_TURNED = 96  # the same where B lies transposed: packing it takes twice as long, and has to pay for more rows
 LEAST_SIDE = 16  # rows or columns of a block: thinner ones waste what is packed
 LEAST_DEPTH = 512  # a sum is split from twice this length on, where the result is small: each thread reads its rows of both operands
 
@@ -96,7 +96,7 @@ def _plan(a_shape, a_strides, b_shape, b_strides, d_shape, d_strides, width, thr
     if d_shape is not None:
         inner_steps = [s // width if n > 1 else 0 for n, s in zip(d_shape[-2:], d_strides[-2:], strict=True)]
         added = (1, *(0, 0, *inner_steps)[-2:], *(steps[6:] or (0, 0, 0)))
-    blocks = _blocks(count, m, n, k, threads, a_turned, unit)
+    blocks = _blocks(count, m, n, k, threads, a_turned, b_turned, unit)
     numbers = np.array([m, n, k, lda, a_turned, ldb, b_turned, count, *sizes, *steps[:6], *added, *blocks], np.int64)
     return (*lead, m, n), False, numbers, count * math.prod(blocks[:3])
 
@@ -169,17 +169,17 @@ def _broadcast_strides(shape: tuple, strides: tuple, width: int, rank: int) -> l
 
 
 @functools.lru_cache(4096)
-def _blocks(count: int, m: int, n: int, k: int, threads: int, a_turned: int, unit: bool) -> tuple[int, int, int, int]:
+def _blocks(count: int, m: int, n: int, k: int, threads: int, a_turned: int, b_turned: int, unit: bool) -> tuple[int, int, int, int]:
     """Into how many rows, columns and parts of the sum each of `count` products is split, and whether the matrix unit makes them.
 
-    a_turned: whether A lies transposed; unit: whether there is a matrix unit for these numbers.
+    a_turned, b_turned: whether A or B lies transposed; unit: whether there is a matrix unit for these numbers.
     Parts of the sum do not depend on the number of threads: results do not either, but for the order BLAS adds in.
     """
     if unit:
         blocks = _split(count, m, n, k, threads, False)
         sizes = m // blocks[0], n // blocks[1], k // blocks[2]
-        least = LEAST_OF_UNIT_TURNED if a_turned else LEAST_OF_UNIT
-        if math.prod(sizes) >= least and sizes[0] >= ROWS_OF_UNIT and sizes[1] >= COLUMNS_OF_UNIT:
+        rows = ROWS_OF_UNIT_TURNED if b_turned else ROWS_OF_UNIT
+        if math.prod(sizes) >= LEAST_OF_UNIT and sizes[0] >= rows and sizes[1] >= COLUMNS_OF_UNIT:
             return *blocks, 1
     return *_split(count, m, n, k, threads, not a_turned), 0
 
