@@ -6,6 +6,7 @@ The samples come from the declarations (`samples`); what is asked of them stands
 from __future__ import annotations
 
 import gc
+import itertools
 import warnings
 import weakref
 
@@ -101,12 +102,21 @@ def test_first_derivative(op, args, kwargs):
 
 @pytest.mark.parametrize(("op", "args", "kwargs"), cases(lambda op: op.together is not None))
 def test_gradients_made_together_are_those_made_one_by_one(op, args, kwargs):
-    values = dict(zip([p.name for p in op.operands], args, strict=True))
-    grad = np.random.default_rng(6).standard_normal(op.forward(np, *args, **kwargs).shape)
-    together = op.together(arrays, grad, **{name: values[name] for name in wanted(op.together) if name != "grad"})
-    for made, formula in zip(together, op.formulas.values(), strict=True):
-        alone = formula(arrays, grad, **{name: values[name] for name in wanted(formula) if name != "grad"})
-        np.testing.assert_allclose(made, alone, rtol=1e-12)
+    values: dict = dict(zip([p.name for p in op.operands], args, strict=False))
+    values |= {f"{name}_shape": value.shape for name, value in values.items() if value is not None}
+    grad = np.asarray(np.random.default_rng(6).standard_normal(np.shape(op.forward(np, *args, **kwargs))))
+    given = [p.name for p in op.inputs if values.get(p.name) is not None]
+    some = (True, False) if "needs" in wanted(op.together) else (True,)
+    for needed in itertools.product(some, repeat=len(given)):
+        values["needs"] = tuple(dict(zip(given, needed, strict=True)).get(p.name, False) for p in op.inputs)
+        together = op.together(arrays, grad, **{name: values.get(name) for name in wanted(op.together) if name != "grad"})
+        for made, need, formula in zip(together, values["needs"], op.formulas.values(), strict=True):
+            if not need:
+                assert made is None
+                continue
+            alone = formula(arrays, grad, **{name: values[name] for name in wanted(formula) if name != "grad"})
+            assert made.shape == alone.shape
+            np.testing.assert_allclose(made, alone, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("op", "args", "kwargs"), cases(lambda op: op.differentiable))

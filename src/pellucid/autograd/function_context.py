@@ -10,12 +10,13 @@ import warnings
 import numpy as np
 
 from pellucid.autograd.hooks import user_code
-from pellucid.autograd.node import Freed, Node, edge_to, sum_to
+from pellucid.autograd.node import Freed, Node, edge_to
 from pellucid.autograd.saved import Packed, stale, tie, unpack_result
 from pellucid.autograd.saved_tensor import SavedTensor, saved_tensor
 from pellucid.core.dtype import dtype_of
 from pellucid.core.modes import modes
 from pellucid.core.tensor import Counter, Tensor, wrap
+from pellucid.kernels.sums import sum_to
 
 __all__ = ["BackwardCFunction", "FunctionCtx", "Recording", "Saved"]
 

@@ -17,7 +17,7 @@ from pellucid.autograd.hooks import RemovableHandle, add_hook
 from pellucid.core.dtype import dtype as element_type
 from pellucid.core.dtype import dtype_of
 from pellucid.core.sites import Site
-from pellucid.kernels.sums import leading_sum
+from pellucid.kernels.sums import sum_to
 
 if TYPE_CHECKING:
     from pellucid.core.tensor import Tensor
@@ -34,7 +34,6 @@ __all__ = [
     "hooked",
     "leaf_edge",
     "next_sequence",
-    "sum_to",
 ]
 
 next_sequence = itertools.count(1).__next__
@@ -232,19 +231,6 @@ def edge_of(tensor) -> tuple | None:
 
 
 # --- undoing what happened around a formula --------------------------------------------------------------------------
-
-
-def sum_to(array: np.ndarray, shape: tuple) -> np.ndarray:
-    """Sum out the dimensions along which a value of `shape` was broadcast to the array's shape."""
-    lead = array.ndim - len(shape)
-    axes = tuple(range(lead)) + tuple(
-        i + lead for i, size in enumerate(shape) if size == 1 and array.shape[i + lead] != 1
-    )
-    if axes and axes[-1] == len(axes) - 1 and array.dtype.kind in "fc":
-        array = leading_sum(array, len(axes))
-    elif axes:
-        array = array.sum(axis=axes, keepdims=True)
-    return array.reshape(shape)
 
 
 class Adjust:

@@ -143,12 +143,7 @@ def _apply_source(op: Operator, slots: dict, mode: str) -> str:
         ]
     else:
         each = _one_by_one(op, slots, names, on_arrays)
-        if on_arrays and op.together:
-            body = _loads(op, slots, wanted(op.together), on_arrays)
-            body += [f"results = vjp_together(F_arrays, {_arguments(op.together)})"]
-            body += ["results = tuple([r if r.__class__ is ndarray else asarray(r) for r in results])"]
-            each = ["if None not in edges:", *("    " + line for line in body), "else:", *("    " + line for line in each)]
-        lines += each
+        lines += _all_together(op, slots, each) if on_arrays and op.together else each
     if on_arrays and (op.joint or is_list):  # arithmetic on 0-d arrays gives NumPy scalars
         lines += ["results = tuple([r if r is None or r.__class__ is ndarray else asarray(r) for r in results])"]
     freed = [f"n.{name}" for name, kind in slots.items() if kind in ("operand", "result")]
@@ -158,6 +153,23 @@ def _apply_source(op: Operator, slots: dict, mode: str) -> str:
         lines += ["results = linked(n, results)"]
     lines += [f"return results if adjust is None else adjust.after{suffix}(results)"]
     return f"def {mode}(n, grad, edges, keep):\n" + _block(lines, 1)
+
+
+def _all_together(op: Operator, slots: dict, each: list[str]) -> list[str]:
+    """Lines that make `results` by `vjp_arrays`.
+
+    One that names `needs` makes those that are needed, and gets None for what is not saved. One that does not is asked where all
+    are needed; else the lines `each` make them.
+    """
+    names = wanted(op.together)
+    call = f"results = vjp_together(F_arrays, {_arguments(op.together)})"
+    if "needs" in names:
+        flags = ", ".join(f"edges[{k}] is not None" for k in range(len(op.inputs)))
+        made = "results = tuple([r if r is None or r.__class__ is ndarray else asarray(r) for r in results])"
+        return [*_loads(op, slots, names, True, missing=True), f"needs = {flags},", call, made]
+    made = "results = tuple([r if r.__class__ is ndarray else asarray(r) for r in results])"
+    body = [*_loads(op, slots, names, True), call, made]
+    return ["if None not in edges:", *("    " + line for line in body), "else:", *("    " + line for line in each)]
 
 
 def _one_by_one(op: Operator, slots: dict, names: list[str], on_arrays: bool) -> list[str]:
@@ -195,8 +207,8 @@ def _arguments(formula) -> str:
     return ", ".join([f"s_{name}" if name not in ("needs", "grad") else name for name in formula])
 
 
-def _loads(op: Operator, slots: dict, formula: list[str], on_arrays: bool) -> list[str]:
-    """Lines that bring saved values into local names `s_NAME`, checking versions."""
+def _loads(op: Operator, slots: dict, formula: list[str], on_arrays: bool, missing: bool = False) -> list[str]:
+    """Lines that bring saved values into local names `s_NAME`, checking versions; None for operands that may be missing."""
     lines = []
     positions = {p.name: k for k, p in enumerate(op.inputs)}
     lists = {p.name for p in op.operands if p.kind in ("arrays", "indices")}
@@ -215,7 +227,7 @@ def _loads(op: Operator, slots: dict, formula: list[str], on_arrays: bool) -> li
             body = ["c = s._counter", f"if c is not None and c.value != n.{name}_v: stale(n, {name!r}, c, n.{name}_v)"]
             edge = f"n.edges[{positions[name]}]" if name in positions else "None"
             body += [f"s_{name} = s._array" if on_arrays else f"s_{name} = unpack_input(n, s, {edge})"]
-            if name in optional:
+            if name in optional or missing:
                 body = [f"if s is None: s_{name} = None", "else:", *("    " + line for line in body)]
             lines += body
         elif kind == "result":

@@ -21,7 +21,7 @@ def product_dtypes(a, b) -> None:
 
 def no_bools(array, name: str = "addmm_impl_cpu_") -> None:
     """NotImplementedError for bools, of which there is no product."""
-    if array.dtype == np.bool_:
+    if array.dtype.char == "?":
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool': convert to an integer or float dtype")
 
 

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .choice import CROSSOVERS, compiled
+from .sums import sum_to
 
-__all__ = ["matmul", "matmul_add", "matrix_unit"]
+__all__ = ["linear_gradients", "matmul", "matmul_add", "matrix_unit", "rows_of"]
 
 _numpy_matmul = np.matmul
 SMALL = 1 << 18  # multiplications: the smallest crossover, looked at before anything else, for most products are small
@@ -49,6 +52,33 @@ def matmul_add(a: np.ndarray, b: np.ndarray, addend: np.ndarray, alpha: float = 
         return made + addend
     made += addend
     return made
+
+
+def linear_gradients(grad, input, weight, rank: int, bias_shape, needs: tuple[bool, ...]) -> tuple:
+    """Gradients of input, weight and bias of input @ weight^T + bias, those that are needed; None for the others.
+
+    input: [..., in], weight: [out, in], grad: [..., out]; or, where the weight's rank is 1, [in] and [...]. What is not asked for
+    (weight and input for one another's gradient) may be None.
+    """
+    of_input, of_weight, of_bias = needs
+    made_input = made_weight = None
+    if of_input:
+        made_input = matmul(grad, weight) if rank > 1 else grad[..., None] * weight
+    if of_weight:
+        if input.ndim == 1:
+            made_weight = grad[..., None] * input
+        elif rank > 1:
+            made_weight = matmul(rows_of(grad).T, rows_of(input))
+        else:
+            made_weight = matmul(grad.reshape(1, -1), rows_of(input))[0]
+    return made_input, made_weight, sum_to(grad, bias_shape) if of_bias else None
+
+
+def rows_of(array: np.ndarray) -> np.ndarray:
+    """The array as a matrix, its leading dimensions as one."""
+    if array.ndim == 2:
+        return array
+    return array.reshape(-1, array.shape[-1]) if array.size else array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
 def _on_all_threads(a, b, addend, alpha) -> np.ndarray | None:

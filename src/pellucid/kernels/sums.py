@@ -1,4 +1,4 @@
-"""Sums over the leading dimensions of an array: what the gradient of a bias is, or of anything that was broadcast."""
+"""Sums over the leading dimensions of an array, and over those that were broadcast: what the gradient of a bias is."""
 
 from __future__ import annotations
 
@@ -9,10 +9,25 @@ import numpy as np
 from .choice import FLOATS, compiled
 from .threads import threads_for
 
-__all__ = ["leading_sum"]
+__all__ = ["leading_sum", "sum_to"]
 
 ALONE = 1 << 18  # elements; below it one thread does all
 FEW_ROWS, NARROW = range(8, 64), range(32, 128)  # of a small matrix, and bytes of its rows: its sums are PyTorch's to the last digit
+
+
+def sum_to(array: np.ndarray, shape: tuple) -> np.ndarray:
+    """Sum out the dimensions along which a value of `shape` was broadcast to the array's shape."""
+    lead = array.ndim - len(shape)
+    if lead and array.shape[lead:] == shape and array.dtype.kind in "fc":
+        return leading_sum(array, lead)
+    axes = tuple(range(lead)) + tuple(
+        i + lead for i, size in enumerate(shape) if size == 1 and array.shape[i + lead] != 1
+    )
+    if axes and axes[-1] == len(axes) - 1 and array.dtype.kind in "fc":
+        array = leading_sum(array, len(axes))
+    elif axes:
+        array = array.sum(axis=axes, keepdims=True)
+    return array.reshape(shape)
 
 
 def leading_sum(x: np.ndarray, count: int) -> np.ndarray:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pellucid.autograd.node import sum_to
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.dims import sizes_of
 from pellucid.core.geometry import expanded
 from pellucid.core.tensor import Tensor
 from pellucid.kernels.strides import broadcast
+from pellucid.kernels.sums import sum_to
 from pellucid.ops.views import show_to_formulas
 
 __all__ = ["broadcast_to", "expand", "expand_as", "sum_to_size"]

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from pellucid.autograd.call import inplace
-from pellucid.autograd.node import sum_to
 from pellucid.autograd.operator import Array, Index, composite, operator
 from pellucid.autograd.views import check_inplace, written
 from pellucid.core.checks import refuse_dynamic
@@ -16,6 +15,7 @@ from pellucid.core.modes import GENERAL, modes
 from pellucid.core.tensor import Tensor
 from pellucid.core.values import number_in
 from pellucid.kernels import places
+from pellucid.kernels.sums import sum_to
 from pellucid.ops.batch_places import in_front
 from pellucid.ops.batches import all_for_each, for_each, side_by_side
 from pellucid.ops.conversion import cast

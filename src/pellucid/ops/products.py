@@ -6,8 +6,6 @@ products composed of these (outer, tensordot, kron, chains, einsum) in `function
 
 from __future__ import annotations
 
-import numpy as np
-
 from pellucid.autograd.operator import Array, composite, operator
 from pellucid.core.checks import same_dtype
 from pellucid.core.product_checks import (
@@ -28,7 +26,7 @@ __all__ = ["bmm", "dot", "linear", "matmul", "mm", "mv"]
 class gram:
     """input^T @ other, all leading dimensions taken as rows: [..., m] and [..., n] give [m, n]."""
 
-    def forward(xp, input: Array, other: Array): return products.matmul(_rows(input).T, _rows(other))
+    def forward(xp, input: Array, other: Array): return products.matmul(products.rows_of(input).T, products.rows_of(other))
     def vjp_input(F, grad, other): return F.matmul(other, F.transpose(grad, 0, 1))
     def vjp_other(F, grad, input): return F.matmul(input, grad)
 
@@ -38,11 +36,6 @@ class gram:
         return F.matmul(F.transpose(a, -1, -2), b)
 
     def samples(make): yield (make(2, 3, 4), make(2, 3, 5)), {}
-
-
-def _rows(array):
-    return array if array.ndim == 2 else array.reshape(-1, array.shape[-1]) if array.size else array.reshape(
-        int(np.prod(array.shape[:-1])), array.shape[-1])  # fmt: skip
 
 
 def _rows_of_each(F, value, batched: bool, size: int):
@@ -161,7 +154,7 @@ class _matmul:
     def forward(xp, input: Array, other: Array):
         check_matmul(input, other)
         if input.ndim > 2 and other.ndim == 2 and input.flags.c_contiguous:
-            return products.matmul(_rows(input), other).reshape(*input.shape[:-1], other.shape[1])  # one large product, not many
+            return products.matmul(products.rows_of(input), other).reshape(*input.shape[:-1], other.shape[1])  # one large product, not many
         return products.matmul(input, other)
 
     def vjp_input(F, grad, other, input_shape):
@@ -260,7 +253,7 @@ class linear:
         weight = weight.T
         if input.ndim <= 2 or weight.ndim == 1:
             return products.matmul(input, weight) if bias is None else products.matmul_add(input, weight, bias)
-        rows = _rows(input)
+        rows = products.rows_of(input)
         made = products.matmul(rows, weight) if bias is None else products.matmul_add(rows, weight, bias)
         return made.reshape(*input.shape[:-1], weight.shape[1])
 
@@ -274,6 +267,9 @@ class linear:
         return F.gram(grad, input)
 
     def vjp_bias(F, grad, bias_shape): return sum_to_shape(F, grad, bias_shape)
+
+    def vjp_arrays(F, grad, input, weight, weight_shape, bias_shape, needs):
+        return products.linear_gradients(grad, input, weight, len(weight_shape), bias_shape, needs)
 
     def jvp(F, tangents, input, weight):
         moved, turned, lifted = tangents
