@@ -372,6 +372,18 @@ def test_the_sequence_number_decides_the_order():
     assert log == ["a", "b"]
 
 
+def test_sequence_numbers_out_of_order_hide_no_path():
+    x = leaf([1.0])
+    a = x * 2
+    b = a * 3
+    c = b * 5
+    numbers = [node.grad_fn._sequence_nr() for node in (a, b, c)]
+    for node, number in zip((a, b, c), reversed(numbers), strict=True):
+        node.grad_fn._set_sequence_nr(number)
+    assert grad(c.sum(), x, retain_graph=True)[0].item() == 30
+    assert grad(c.sum(), a)[0].item() == 15
+
+
 def test_an_edge_of_the_old_memory_works_after_set():
     x = leaf([1.0, 2.0])
     y = x * 5

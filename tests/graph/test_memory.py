@@ -23,10 +23,12 @@ def numpy_bytes():
 
 def measured(net, step):
     """Bytes of arrays alive after `step()`, the peak of its backward, and what is in use before that, beyond what was
-    there before. The last two contain Python's objects too. What is made at first use is not of this step."""
+    there before. The last two contain Python's objects too. What is made at first use is not of this step, nor is what
+    the collector of cycles makes when it comes by."""
     step().backward()
     net.zero_grad()
     gc.collect()
+    gc.disable()
     tracemalloc.start()
     try:
         start_arrays, start = numpy_bytes(), tracemalloc.get_traced_memory()[0]
@@ -40,6 +42,7 @@ def measured(net, step):
         return kept, peak, before - start
     finally:
         tracemalloc.stop()
+        gc.enable()
 
 
 class LeNet(nn.Module):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import sys
 import threading
 from heapq import heappop, heappush
@@ -29,7 +30,7 @@ from pellucid.autograd.hooks import (
     run_pre_hooks,
     run_tensor_hooks,
 )
-from pellucid.autograd.node import MULTI, AccumulateGrad, Freed, Node, hooked, next_sequence
+from pellucid.autograd.node import MULTI, AccumulateGrad, Freed, Node, hooked, next_sequence, numbering
 from pellucid.core.modes import modes
 from pellucid.core.quiet import hush, quiet, speak
 from pellucid.core.tensor import Tensor, counter, is_dense, make, wrap
@@ -44,6 +45,7 @@ _task_ids = itertools.count()
 NOTHING: dict = {}  # never written to
 ndarray, asarray, add = np.ndarray, np.asarray, np.add
 getframe, getrefcount = sys._getframe, sys.getrefcount
+sequence_of = operator.attrgetter("sequence")
 
 
 class Task:
@@ -205,21 +207,23 @@ def _count(roots) -> dict:
     return dependencies
 
 
-def _leading_to(roots, targets) -> set:
-    """The nodes from which a target can be reached, targets included."""
-    goals = {edge[0] for edge in targets}
-    needed, seen = set(goals), set()
-    stack = [(edge[0], False) for edge in roots]
-    while stack:
-        node, children_done = stack.pop()
-        if children_done:
-            if any(edge is not None and edge[0] in needed for edge in node.edges):
-                needed.add(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack.extend((edge[0], False) for edge in node.edges if edge is not None and edge[0] not in seen)
-    return needed
+def _leading_to(reached, targets) -> set:
+    """Those of the reached nodes from which a target can be reached, targets included.
+
+    A node is made after those that its edges lead to, so that these come first in the order of numbers: once through is enough,
+    unless numbers were changed.
+    """
+    needed = {edge[0] for edge in targets}
+    in_order = sorted(reached, key=sequence_of)
+    while True:
+        before = len(needed)
+        for node in in_order:
+            for edge in node.edges:
+                if edge is not None and edge[0] in needed:
+                    needed.add(node)
+                    break
+        if not numbering.changed or len(needed) == before:
+            return needed
 
 
 def _walk(task: Task, roots, grads, targets, accumulate) -> list:
@@ -229,7 +233,7 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
     captured: Any = ()
     needed = None
     if targets is not None:
-        task.needed = needed = _leading_to(roots, targets)
+        task.needed = needed = _leading_to(dependencies, targets)
         captures, captured = {}, [None] * len(targets)
         for position, edge in enumerate(() if accumulate else targets):
             captures.setdefault(edge[0], []).append((edge[1], position))

@@ -27,7 +27,7 @@ from pellucid.core.tensor import Tensor
 __all__ = ["GraphGrowthWarning", "Size", "living_results", "look", "measure"]
 
 EVERY = 2000  # nodes made between two looks, at least
-SHARE = 0.02  # of the time, that looking may take
+SHARE = 0.005  # of the time, that looking may take
 MORE = 100  # freed nodes alive by which a look must exceed the one before
 LOOKS = 3  # times in a row that it must
 SHALLOW = 100  # a graph of less depth than this does not grow with every iteration

@@ -34,6 +34,7 @@ __all__ = [
     "hooked",
     "leaf_edge",
     "next_sequence",
+    "numbering",
 ]
 
 next_sequence = itertools.count(1).__next__
@@ -50,6 +51,12 @@ class _Hooked:
 
 
 hooked = _Hooked()
+
+
+class numbering:
+    """Whether somebody has given a node another number: then numbers need not follow the order in which nodes were made."""
+
+    changed = False
 
 
 class Extra:
@@ -160,6 +167,7 @@ class Node:
         return self.sequence
 
     def _set_sequence_nr(self, number: int) -> None:
+        numbering.changed = True
         self.sequence = number
 
     def register_hook(self, hook) -> RemovableHandle:

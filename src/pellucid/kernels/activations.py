@@ -51,11 +51,14 @@ def _compiled(name: str, arrays: tuple, numbers: tuple = ()) -> np.ndarray | Non
 def _compiled_results(name: str, arrays: tuple, count: int) -> list[np.ndarray] | None:
     """The same for a function with several results."""
     last = arrays[-1]
-    fast = compiled("activations", last.size, *arrays)
-    if fast is None or any(array.shape != last.shape for array in arrays) or not last.flags.c_contiguous:
+    fast, shape = compiled("activations", last.size, *arrays), last.shape
+    if fast is None or not last.flags.c_contiguous:
         return None
-    made = [np.empty(last.shape, last.dtype) for _ in range(count)]
-    getattr(fast, name)(*[array.reshape(-1) for array in (*arrays, *made)])
+    for array in arrays:
+        if array.shape != shape:
+            return None
+    made = [np.empty(shape, last.dtype) for _ in range(count)]
+    getattr(fast, name)(*[array.reshape(-1) for array in arrays], *[array.reshape(-1) for array in made])
     return made
 
 

@@ -20,7 +20,7 @@ from types import ModuleType
 
 import numpy as np
 
-__all__ = ["CROSSOVERS", "always", "compiled", "never"]
+__all__ = ["CROSSOVERS", "always", "are_loaded", "compiled", "never"]
 
 # The size from which on the compiled form is faster: numbers of elements of the largest array, unless a comment says
 # otherwise. `python benchmarks/crossovers.py` measures them.
@@ -43,7 +43,7 @@ CROSSOVERS = {
     "recurrent": 1 << 16,  # multiplications of states by weights, of all steps
     "softmax": 1 << 9,
     "sums": 1 << 12,
-    "updates": 1 << 15,  # elements of all parameters of a group, and 500 for each
+    "updates": 1 << 15,  # elements of all parameters of a group, and more for each: see `kernels/updates.py`
 }
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -84,6 +84,11 @@ def compiled(name: str, size: int, *arrays: np.ndarray) -> ModuleType | None:
             return None
         module = loaded[name] = importlib.import_module(f"pellucid.kernels.compiled.{family}")
     return module
+
+
+def are_loaded(dtype: np.dtype) -> bool:
+    """Whether some family is in use already, so that another one costs no import of Numba."""
+    return bool(_LOADED.get(dtype))
 
 
 def _is_possible() -> bool:

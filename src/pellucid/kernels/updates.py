@@ -18,12 +18,14 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .choice import FLOATS, compiled
+from .choice import FLOATS, are_loaded, compiled
 from .few_rows import FewRows
 
 __all__ = ["BLOCK", "WIDE", "Move", "Prepared", "Scratch", "is_packed", "leaves_others", "lerp", "move", "prepare"]
 
-OF_CALLS = 500  # elements that could be moved while Python calls the operations of a plain rule
+# Elements that each parameter counts for, beside its own, when the crossover is asked: a plain rule is a dozen calls from Python, in
+# whose time thousands of elements could be moved. While no kernel is in use, small models are better off without loading Numba.
+OF_CALLS, OF_FIRST_CALLS = 8000, 500
 BLOCK = 32768  # elements; six arrays of float32 then take 790 KB, which stays in a core's second-level cache
 
 WIDE = {"f": np.float32, "d": np.float64, "F": np.float32, "D": np.float64}  # what a rule computes in, by dtype.char
@@ -80,7 +82,8 @@ def prepare(rule: Callable, moves: list[Move]) -> Prepared | None:
 
 def _work(moves: list[Move]) -> int:
     """What is compared with the crossover."""
-    return sum([m.param.size + OF_CALLS for m in moves])
+    more = OF_CALLS if moves and are_loaded(moves[0].param.dtype) else OF_FIRST_CALLS
+    return sum([m.param.size + more for m in moves])
 
 
 def leaves_others(rule: str, f: Any) -> bool:
