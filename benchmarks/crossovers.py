@@ -68,7 +68,7 @@ WORK: dict[str, Callable[[int], Callable]] = {
     "attention": _attention,
     "clipping": _clip,
     "convolution": lambda n: _call(F.conv2d, torch.randn(max(1, n // (16 * 16 * 9 * 36)), 16, 8, 8), torch.randn(16, 16, 3, 3)),
-    "elementwise": lambda n: _call(elementwise.add, *np.ones((2, n), np.float32)),
+    "elementwise": lambda n: _call(elementwise.apply_to_two, np.add, *np.ones((2, n), np.float32)),
     "mersenne": lambda n: _call(torch.empty(n).bernoulli_, 0.5),
     "normalisation": lambda n: _call(F.layer_norm, torch.randn(max(1, n // 32), 32), (32,)),
     "normalisation.fixed": lambda n: _call(F.batch_norm, _images(n), torch.zeros(4), torch.ones(4)),

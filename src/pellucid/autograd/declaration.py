@@ -20,6 +20,7 @@ from pellucid.core.dtype import Category, bfloat16, category, float16, get_defau
 from pellucid.core.errors import fail
 from pellucid.core.quiet import quiet
 from pellucid.core.tensor import Number, Tensor
+from pellucid.kernels import elementwise
 
 __all__ = [
     "NARROW",
@@ -158,7 +159,7 @@ class Operator:
         self.doc = inspect.cleandoc(declaration.__doc__ or "")
         self.forward = own["forward"]
         self.ufunc = options.pop("ufunc", None)
-        self.large = options.pop("large", None)  # what stands for the ufunc where the first operand is large: on all threads
+        self.large = elementwise.form_of(self.ufunc)  # what applies it to large arrays, on all threads
         self.promote: Promote = options.pop("promote", Promote.NONE)
         self.broadcast: bool = options.pop(
             "broadcast", self.promote is not Promote.NONE or options.get("elementwise", False)

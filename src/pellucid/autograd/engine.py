@@ -387,7 +387,7 @@ def _store(edge, grad, pending: dict, owned: set) -> None:
             else:
                 add(before, grad, before)
         else:
-            pending[node] = elementwise.add(before, grad) if large else asarray(before + grad)
+            pending[node] = elementwise.apply_to_two(add, before, grad) if large else asarray(before + grad)
             owned.add(node)
     else:
         pending[node] = before + grad
@@ -449,7 +449,11 @@ def _add_to(leaf: Tensor, grad, tensors: bool) -> None:
     elif before._requires_grad:
         leaf._grad = wrap(before._array + _own(grad, leaf, True))
     else:
-        np.add(before._array, grad, out=before._array, casting="unsafe")
+        total = before._array
+        if total.size >= LARGE and total.dtype is grad.dtype and total.shape == grad.shape:
+            elementwise.add_to(total, grad)
+        else:
+            np.add(total, grad, out=total, casting="unsafe")
         counter(before).bump()
 
 

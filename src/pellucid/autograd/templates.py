@@ -423,7 +423,7 @@ def _run(op: Operator) -> list[str]:
         arrays = [f"x_{p.name}" for p in op.operands]
         run = f"d = forward({', '.join(arrays)})"
         if op.large is not None:
-            run += f" if {arrays[0]}.size < LARGE else large({', '.join(arrays)})"
+            run += f" if {arrays[0]}.size < LARGE else large(forward, {', '.join(arrays)})"
     else:
         passed = [n if not p.keyword else f"{p.name}={n}" for p, n in zip(op.parameters, names, strict=True)]
         run = f"{', '.join(['d', *_beside(op, 'd')])} = forward(xp, {', '.join(passed)})"

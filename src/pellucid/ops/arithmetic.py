@@ -14,7 +14,6 @@ from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.checks import require_kind
 from pellucid.core.values import number_in
-from pellucid.kernels import elementwise
 from pellucid.kernels.arithmetic import floored, floored_remainder, truncated
 
 __all__ = ["add", "addcdiv", "addcmul", "div", "div_", "divide", "floor_divide", "fmod", "lerp", "mul", "multiply",
@@ -36,7 +35,7 @@ def scaled(array: np.ndarray, alpha) -> np.ndarray:
     return array * number_in(alpha, array.dtype)
 
 
-@operator(**arithmetic, numbers=True, ufunc=np.add, large=elementwise.add, dunder=["__add__"], idunder=["__iadd__"])
+@operator(**arithmetic, numbers=True, ufunc=np.add, dunder=["__add__"], idunder=["__iadd__"])
 class add:
     """Sum of two tensors, the second scaled: input + alpha * other.
 
@@ -67,7 +66,7 @@ def subtracted(xp, input: np.ndarray, other: np.ndarray, alpha) -> np.ndarray:
     return xp.subtract(input, other if alpha == 1 and alpha is not True else scaled(other, alpha))
 
 
-@operator(**arithmetic, numbers=("other",), ufunc=np.subtract, large=elementwise.subtract, dunder=["__sub__"],
+@operator(**arithmetic, numbers=("other",), ufunc=np.subtract, dunder=["__sub__"],
           idunder=["__isub__"], alias=["subtract"])  # fmt: skip
 class sub:
     """Difference of two tensors, the second scaled: input - alpha * other.
@@ -95,7 +94,7 @@ class rsub:
     samples = binary()
 
 
-@operator(**arithmetic, numbers=True, ufunc=np.multiply, large=elementwise.multiply, dunder=["__mul__"],
+@operator(**arithmetic, numbers=True, ufunc=np.multiply, dunder=["__mul__"],
           idunder=["__imul__"], alias=["multiply"])  # fmt: skip
 class mul:
     """Product of two tensors, element by element.
@@ -114,7 +113,7 @@ rmul = operator(**reflected, name="rmul", ufunc=np.multiply, node="MulBackward0"
 )
 
 
-@operator(promote=Promote.FLOAT, numbers=True, method=True, inplace=True, ufunc=np.true_divide, large=elementwise.divide,
+@operator(promote=Promote.FLOAT, numbers=True, method=True, inplace=True, ufunc=np.true_divide,
           node="DivBackward0", dunder=["__truediv__", "__div__"], idunder=["__itruediv__", "__idiv__"])  # fmt: skip
 class true_divide:
     """Quotient of two tensors, element by element, integers as the default float.

@@ -14,7 +14,7 @@ import numpy as np
 from . import get_threads, serial
 from .blas import at
 
-__all__ = ["blocks_for", "offsets_of", "part", "row_at", "run", "table_by_address", "table_of"]
+__all__ = ["blocks_for", "data_at", "offsets_of", "part", "row_at", "run", "table_by_address", "table_of"]
 
 _HEADER = object.__basicsize__  # CPython's header of an object; the address of the data comes next
 
@@ -38,10 +38,15 @@ def offsets_of(sizes: list[int]) -> np.ndarray:
 
 
 @serial
+def data_at(array):
+    """Where the data of an array lie whose Python object has this address."""
+    return at(array + _HEADER, 1, np.int64(0))[0]
+
+
+@serial
 def run(row, column, start, stop, like):
     """Elements `start` to `stop` of an array in a row of a table; `like` is an array of its dtype."""
-    place = at(row[column] + _HEADER, 1, np.int64(0))[0]
-    return at(place + start * like.itemsize, stop - start, like.dtype.type(0))
+    return at(data_at(row[column]) + start * like.itemsize, stop - start, like.dtype.type(0))
 
 
 @serial
