@@ -262,3 +262,27 @@ def test_a_step_that_fails_changes_nothing():
     layer.weight.data = before.clone()
     optimizer.step()
     np.testing.assert_allclose(layer.weight.detach().numpy(), before.numpy() - 0.1 * layer.weight.grad.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "options"), [("SGD", {}), ("SGD", {"maximize": True}), ("Adagrad", {"eps": 1e-3}), ("SGD", {"momentum": 0.9})])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_many_rows_are_shared_out_among_threads(name, options, dtype, dense):
+    index = torch.from_numpy(np.random.default_rng(0).integers(60000, size=6000))
+
+    def train():
+        torch.manual_seed(0)
+        weight = torch.randn(60000, 17, dtype=dtype, requires_grad=True)
+        optimizer = getattr(torch.optim, name)([weight], lr=0.1, **options)
+        for _ in range(3):
+            optimizer.zero_grad()
+            torch.nn.functional.embedding(index, weight).square().sum().backward()
+            assert (weight._grad.__class__ is RowsGradient) == rows
+            optimizer.step()
+        return weight.detach().numpy()
+
+    with choice.always():
+        rows = True
+        made = train()
+        dense()
+        rows = False
+        np.testing.assert_array_equal(made, train())

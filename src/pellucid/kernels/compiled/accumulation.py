@@ -12,7 +12,7 @@ from numba import prange
 from . import get_threads, inner, parallel, serial
 from .blas import address, at, fetch, hold, width_of
 
-__all__ = ["add_at", "add_bags", "add_rows", "bag_sums", "get_threads", "numbered"]
+__all__ = ["AHEAD", "add_at", "add_bags", "add_rows", "bag_sums", "fetch_all", "get_threads", "numbered"]
 
 AHEAD = 8  # rows that are fetched before their turn: the next ones lie anywhere in a large table
 
@@ -26,7 +26,7 @@ def _add(source, target, count, like):
 
 
 @inner
-def _fetch(first, length):
+def fetch_all(first, length):
     """Have some bytes fetched while others are added."""
     for place in range(first, first + length, 64):
         fetch(place)
@@ -135,7 +135,7 @@ def bag_sums(table, index, starts, out, parts):
             for j in range(width):
                 into[j] = like
             for k in range(starts[b], starts[b + 1] if b + 1 < bags else index.size):
-                _fetch(given + index[min(k + AHEAD, last)] * length, length)
+                fetch_all(given + index[min(k + AHEAD, last)] * length, length)
                 _add(given + index[k] * length, made + b * length, width, like)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from . import get_threads, serial
 from .blas import at
 
-__all__ = ["blocks_for", "data_at", "offsets_of", "part", "row_at", "run", "table_by_address", "table_of"]
+__all__ = ["blocks_for", "data_at", "offsets_of", "part", "pointing_to", "row_at", "run", "table_by_address", "table_of"]
 
 _HEADER = object.__basicsize__  # CPython's header of an object; the address of the data comes next
 
@@ -41,6 +41,12 @@ def offsets_of(sizes: list[int]) -> np.ndarray:
 def data_at(array):
     """Where the data of an array lie whose Python object has this address."""
     return at(array + _HEADER, 1, np.int64(0))[0]
+
+
+@serial
+def pointing_to(places, count):
+    """A row of a table for `run` of data that lie at the addresses which are written, int64, at the address `places`."""
+    return places - _HEADER + 8 * np.arange(count)
 
 
 @serial

@@ -17,7 +17,9 @@ from pellucid.kernels.few_rows import FewRows
 from pellucid.kernels.updates import Move, leaves_others
 
 from . import parallel, serial
-from .addresses import blocks_for, offsets_of, part, row_at, run, table_by_address, table_of
+from .accumulation import AHEAD, fetch_all
+from .addresses import blocks_for, data_at, offsets_of, part, pointing_to, row_at, run, table_by_address, table_of
+from .blas import address, hold
 from .mathematics import maximum
 
 __all__ = ["Prepared", "move"]
@@ -29,13 +31,21 @@ VARIANTS = {"adam": ("amsgrad", "_amsgrad"), "rmsprop": ("centered", "_centered_
 
 def move(rule: str, moves: list[Move]) -> None:
     """Carry out a step of the rule of this name for packed parameters of one dtype and with the same flags."""
+    rows_alone = _kernel_of_rows(rule, moves[0].factors)
+    if rows_alone is not None:
+        for each in moves:
+            if isinstance(each.grad, FewRows):
+                _move_rows(rows_alone, each)
+        moves = [m for m in moves if not isinstance(m.grad, FewRows)]
+        if not moves:
+            return
     moves = sorted(moves, key=lambda m: isinstance(m.grad, FewRows))  # those in one piece first: they make one table
     whole = [m for m in moves if not isinstance(m.grad, FewRows)]
     grads = [m.grad if m.grad.flags.c_contiguous and m.grad.dtype == m.param.dtype
              else np.ascontiguousarray(m.grad, m.param.dtype) for m in whole]  # fmt: skip
     table = table_of([(m.param, grad, *m.slots) for m, grad in zip(whole, grads, strict=True)])
     sizes, lengths = [m.param.size for m in whole], [1] * len(whole)
-    parts = [_piecewise(m, leaves_others(rule, m.factors)) for m in moves[len(whole):]]
+    parts = [_piecewise(m) for m in moves[len(whole):]]
     if parts:
         table = np.concatenate([*([table] if whole else []), *(part.table for part in parts)])
         sizes, lengths = np.concatenate([sizes, *(part.sizes for part in parts)]), [*lengths, *(len(part.table) for part in parts)]
@@ -78,19 +88,29 @@ class Part(NamedTuple):
     kept: list  # what the table points to
 
 
-def _piecewise(move: Move, alone: bool) -> Part:
-    """A parameter whose gradient is known to be zero but for some rows: these, one by one, and unless they are `alone` what
-    lies between them, with zeros that stay in the cache for a gradient.
+def _kernel_of_rows(rule: str, factors):
+    """The kernel for rows alone, if a rule with these numbers changes nothing where the gradient is zero."""
+    return {"sgd": _sgd_rows, "adagrad": _adagrad_rows}[rule] if leaves_others(rule, factors) else None
+
+
+def _move_rows(kernel, move: Move) -> None:
+    """Carry out a step of the rows that have a gradient."""
+    index, rows = move.grad.index, move.grad.rows
+    arrays = np.fromiter(map(id, (move.param, rows, *move.slots)), np.int64)
+    kernel(arrays, index, rows.shape[1], np.array(move.factors, rows.dtype), blocks_for(rows.size))
+
+
+def _piecewise(move: Move) -> Part:
+    """A parameter whose gradient is known to be zero but for some rows: these, one by one, and what lies between them, with zeros
+    that stay in the cache for a gradient.
     """
     (size, width), index, rows = move.grad.shape, move.grad.index, move.grad.rows
-    starts, source = index * width, np.arange(index.size) * width
-    sizes = np.full(index.size, width)
-    if not alone:
-        bounds = np.zeros(2 * index.size + 2, np.int64)  # of a gap, a row, a gap, ..., a gap
-        bounds[1:-1:2], bounds[2:-1:2], bounds[-1] = starts, starts + width, size * width
-        between = np.full(2 * index.size + 1, -1)
-        between[1::2] = source
-        starts, sizes, source = _cut(bounds[:-1], np.diff(bounds), between)
+    starts = index * width
+    bounds = np.zeros(2 * index.size + 2, np.int64)  # of a gap, a row, a gap, ..., a gap
+    bounds[1:-1:2], bounds[2:-1:2], bounds[-1] = starts, starts + width, size * width
+    between = np.full(2 * index.size + 1, -1)
+    between[1::2] = np.arange(index.size) * width
+    starts, sizes, source = _cut(bounds[:-1], np.diff(bounds), between)
     zeros = np.zeros(GAP, rows.dtype)
     addresses = np.stack([array.ctypes.data + starts * array.itemsize for array in (move.param, rows, *move.slots)], axis=1)
     addresses[:, 1] = np.where(source < 0, zeros.ctypes.data, rows.ctypes.data + source * rows.itemsize)
@@ -320,6 +340,51 @@ def _rprop_run(f, row, start, stop):
         size[i] = length
         prev[i] = step = zero if turn < 0 else step
         p[i] -= length if step > 0 else -length if step < 0 else zero
+
+
+# --- some rows of one parameter ---------------------------------------------------------------------------------------
+
+
+@serial
+def _next_row(places, arrays, index, row, length):
+    """Make `places` those of the row index[row] of all arrays, of the gradient's `row`; have the parameter's row after next fetched."""
+    for column in range(len(arrays)):
+        places[column] = data_at(arrays[column]) + (row if column == 1 else index[row]) * length
+    fetch_all(data_at(arrays[0]) + index[min(row + AHEAD, len(index) - 1)] * length, length)
+
+
+@serial
+def _sgd_some(first, last, arrays, index, width, f):
+    places = np.empty(len(arrays), np.int64)
+    row = pointing_to(address(places), len(places))
+    for k in range(first, last):
+        _next_row(places, arrays, index, k, width * f.itemsize)
+        _sgd_run(f, row, 0, width)
+    hold(places)
+
+
+@parallel
+def _sgd_rows(arrays, index, width, f, blocks):
+    """Reads p, g, writes p, of rows at `index` alone; arrays: the addresses of their Python objects."""
+    for block in numba.prange(blocks):
+        _sgd_some(block * len(index) // blocks, (block + 1) * len(index) // blocks, arrays, index, width, f)
+
+
+@serial
+def _adagrad_some(first, last, arrays, index, width, f):
+    places = np.empty(len(arrays), np.int64)
+    row = pointing_to(address(places), len(places))
+    for k in range(first, last):
+        _next_row(places, arrays, index, k, width * f.itemsize)
+        _adagrad_run(f, row, 0, width)
+    hold(places)
+
+
+@parallel
+def _adagrad_rows(arrays, index, width, f, blocks):
+    """Reads p, g, the sum, writes p and the sum, of rows at `index` alone."""
+    for block in numba.prange(blocks):
+        _adagrad_some(block * len(index) // blocks, (block + 1) * len(index) // blocks, arrays, index, width, f)
 
 
 # --- all parameters --------------------------------------------------------------------------------------------------
