@@ -264,9 +264,14 @@ def test_a_step_that_fails_changes_nothing():
     np.testing.assert_allclose(layer.weight.detach().numpy(), before.numpy() - 0.1 * layer.weight.grad.numpy(), rtol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "options"), [("SGD", {}), ("SGD", {"maximize": True}), ("Adagrad", {"eps": 1e-3}), ("SGD", {"momentum": 0.9})])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("SGD", {}), ("SGD", {"maximize": True}), ("SGD", {"weight_decay": 0.1}), ("SGD", {"momentum": 0.9}), ("Adagrad", {"eps": 1e-3}),
+     ("Adagrad", {"weight_decay": 0.1}), *((name, {}) for name in ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adadelta", "RMSprop",
+                                                                   "ASGD", "Rprop"))],
+)  # fmt: skip
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_many_rows_are_shared_out_among_threads(name, options, dtype, dense):
+def test_a_table_alone_is_stepped_by_all_threads(name, options, dtype, dense):
     index = torch.from_numpy(np.random.default_rng(0).integers(60000, size=6000))
 
     def train():
@@ -285,4 +290,4 @@ def test_many_rows_are_shared_out_among_threads(name, options, dtype, dense):
         made = train()
         dense()
         rows = False
-        np.testing.assert_array_equal(made, train())
+        np.testing.assert_allclose(made, train(), rtol=8 * torch.finfo(dtype).eps)  # the end of a row is no whole register

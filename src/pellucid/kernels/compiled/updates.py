@@ -43,11 +43,11 @@ def move(rule: str, moves: list[Move]) -> None:
     whole = [m for m in moves if not isinstance(m.grad, FewRows)]
     grads = [m.grad if m.grad.flags.c_contiguous and m.grad.dtype == m.param.dtype
              else np.ascontiguousarray(m.grad, m.param.dtype) for m in whole]  # fmt: skip
-    table = table_of([(m.param, grad, *m.slots) for m, grad in zip(whole, grads, strict=True)])
+    table = table_of([(m.param, grad, *m.slots) for m, grad in zip(whole, grads, strict=True)]) if whole else None
     sizes, lengths = [m.param.size for m in whole], [1] * len(whole)
     parts = [_piecewise(m) for m in moves[len(whole):]]
     if parts:
-        table = np.concatenate([*([table] if whole else []), *(part.table for part in parts)])
+        table = np.concatenate([*([] if table is None else [table]), *(part.table for part in parts)])
         sizes, lengths = np.concatenate([sizes, *(part.sizes for part in parts)]), [*lengths, *(len(part.table) for part in parts)]
     offsets = offsets_of(sizes)
     different = {id(m.factors): m.factors for m in moves}
