@@ -180,7 +180,7 @@ def _plain_bags(weight, indices: Tensor, starts: Tensor, mode: str) -> Tensor:
     total = T.bag_sums(weight, indices, starts)
     if mode == "sum":
         return total
-    return total / bag_sizes(starts, indices._array.size).unsqueeze(1)
+    return total / bag_sizes(starts, indices._array.size).to(weight.dtype).unsqueeze(1)
 
 
 def _bagged(
