@@ -158,3 +158,31 @@ def test_the_process_that_compiles_gives_way():
     result = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     policy, niceness = map(int, result.stdout.split())
     assert policy == os.SCHED_IDLE if len(os.sched_getaffinity(0)) > 1 else niceness >= 10
+
+
+UNEXERCISED = """
+import importlib
+import pellucid
+from numba.core.dispatcher import Dispatcher
+from pellucid.cli.kernels import EXERCISES
+from pellucid.kernels import choice
+
+for family, exercise in EXERCISES.items():
+    with choice.always():
+        exercise(pellucid.float32)
+    module = importlib.import_module(f"pellucid.kernels.compiled.{family}")
+    for name, kernel in vars(module).items():
+        if isinstance(kernel, Dispatcher) and kernel.__module__ == module.__name__ and not kernel.signatures:
+            if kernel.targetoptions.get("parallel") or name in getattr(module, "__all__", ()):
+                print(f"{family}.{name}")
+"""
+
+
+def test_every_kernel_is_compiled_before_a_program_asks_for_it():
+    """Otherwise the first program that does waits for the compiler."""
+    pytest.importorskip("numba")
+    environment = {**os.environ, "PELLUCID_KERNELS": "wait"}
+    done = subprocess.run([sys.executable, "-c", UNEXERCISED], env=environment, capture_output=True, text=True, check=True)
+    left_out = set(done.stdout.split())
+    helpers = {"softmax.highest", "softmax.sum_of_exponentials", "accumulation.fetch_all"}  # of other kernels
+    assert left_out <= helpers

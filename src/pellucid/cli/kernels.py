@@ -16,7 +16,7 @@ from collections.abc import Callable
 import pellucid as torch
 from pellucid import nn
 from pellucid.cli.errors import UsageError
-from pellucid.kernels import choice, elementwise, readiness
+from pellucid.kernels import choice, elementwise, few_rows, readiness
 from pellucid.nn import functional as F
 
 DESCRIPTION = "Compile the kernels of this installation now, so that no program has to wait for them or do without them."
@@ -45,7 +45,7 @@ def _convolution(dtype) -> None:
 
 def _pooling(dtype) -> None:
     x = _leaf(2, 4, 12, 12, dtype=dtype)
-    for pooled in (F.max_pool2d(x, 2), F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2)):
+    for pooled in (F.max_pool2d(x, 2), F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2), F.max_pool2d(x, 2, return_indices=True)[0]):
         pooled.sum().backward()
 
 
@@ -68,6 +68,10 @@ def _activations(dtype) -> None:
     for function in (F.gelu, F.silu, F.softplus, F.elu, F.hardswish, F.mish, F.logsigmoid, torch.sigmoid, torch.tanh, torch.erf):
         function(x).sum().backward()
     F.gelu(x, approximate="tanh").sum().backward()
+    v = _leaf(8, 8, dtype=dtype)
+    (first,) = torch.autograd.grad(torch.tanh(x), x, v, create_graph=True)
+    (second,) = torch.autograd.grad(first, x, v, create_graph=True)
+    (first + second).sum().backward()
 
 
 def _sums(dtype) -> None:
@@ -80,7 +84,8 @@ def _elementwise(dtype) -> None:
 
 def _softmax(dtype) -> None:
     x, target = _leaf(8, 8, dtype=dtype), torch.zeros(8, dtype=torch.int64)
-    for result in (F.softmax(x, 1).square(), F.log_softmax(x, 1), F.cross_entropy(x, target)):
+    smoothed = F.cross_entropy(x, target, label_smoothing=0.1)
+    for result in (F.softmax(x, 1).square(), F.log_softmax(x, 1), F.cross_entropy(x, target), smoothed):
         result.sum().backward()
 
 
@@ -96,10 +101,21 @@ def _recurrent(dtype) -> None:
 
 
 def _updates(dtype) -> None:
-    p = _leaf(64, dtype=dtype)
+    p, table, optim = _leaf(64, dtype=dtype), _large_table(dtype), torch.optim
     p.grad = torch.ones_like(p)
-    for optimizer in (torch.optim.SGD([p], 0.1, momentum=0.9), torch.optim.Adam([p]), torch.optim.AdamW([p]), torch.optim.RMSprop([p])):
+    rules = [optim.SGD, optim.Adam, optim.NAdam, optim.RAdam, optim.Adamax, optim.Adagrad, optim.Adadelta, optim.RMSprop, optim.ASGD,
+             optim.Rprop]  # fmt: skip
+    for optimizer in (*[rule([p]) for rule in rules], optim.Adam([p], amsgrad=True), optim.RMSprop([p], centered=True)):
         optimizer.step()
+    for optimizer in (optim.SGD([table], 0.1), optim.Adagrad([table])):
+        table.grad = None
+        F.embedding(torch.arange(8), table).sum().backward()
+        optimizer.step()
+
+
+def _large_table(dtype) -> torch.Tensor:
+    """A table whose gradient holds few rows where few are chosen."""
+    return _leaf(few_rows.LARGE // 4, 4, dtype=dtype)
 
 
 def _clipping(dtype) -> None:
@@ -109,7 +125,9 @@ def _clipping(dtype) -> None:
 
 
 def _accumulation(dtype) -> None:
-    F.embedding(torch.zeros(4, dtype=torch.int64), _leaf(8, 4, dtype=dtype)).sum().backward()
+    for table in (_leaf(8, 4, dtype=dtype), _large_table(dtype)):
+        F.embedding(torch.zeros(4, dtype=torch.int64), table).sum().backward()
+        F.embedding_bag(torch.zeros(2, 2, dtype=torch.int64), table).sum().backward()
     torch.zeros(8, dtype=dtype).scatter_add(0, torch.zeros(8, dtype=torch.int64), _leaf(8, dtype=dtype)).sum().backward()
 
 

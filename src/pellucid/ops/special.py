@@ -15,7 +15,7 @@ from pellucid.autograd.call import inplace
 from pellucid.autograd.operator import Array, Promote, composite, operator
 from pellucid.autograd.samples import binary, unary
 from pellucid.core.checks import require_kind
-from pellucid.kernels import bessel
+from pellucid.kernels import activations, bessel
 from pellucid.kernels import special as kernel
 from pellucid.ops.families import SMOOTH, of_two, smooth
 from pellucid.ops.powers import log_of
@@ -40,7 +40,7 @@ def real(name: str, values=None):
 # --- error function --------------------------------------------------------------------------------------------------
 
 
-@smooth(real("erf"), module=both)
+@smooth(real("erf", activations.erf), module=both)
 def erf(F, grad, input):
     """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x. Real numbers only."""
     return grad * (F.exp(-(input * input)) * (2 / ROOT_PI))
