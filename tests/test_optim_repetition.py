@@ -182,6 +182,17 @@ def test_a_parameter_without_gradient_is_no_hindrance():
     assert (params[1] < 1).all()
 
 
+def test_a_rule_that_remembers_nothing_leaves_no_state():
+    param = pellucid.ones(4, requires_grad=True)
+    optimizer = pellucid.optim.SGD([param], lr=0.1)
+    before = Again.done
+    for _ in range(3):
+        param.grad = pellucid.ones_like(param)
+        optimizer.step()
+    assert Again.done == before + 2
+    assert optimizer.state_dict()["state"] == {}
+
+
 def test_small_parameters_are_left_to_numpy():
     with choice.never():
         assert train("Adam", lambda *_: None, repeat=True)[2] == 0

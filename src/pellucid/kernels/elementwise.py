@@ -41,7 +41,8 @@ def apply_to_two(ufunc: np.ufunc, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def add_to(total: np.ndarray, more: np.ndarray) -> None:
     """total += more, in place; arrays of one shape and dtype."""
-    if more.strides != total.strides or _shared(np.add, total, more, more.itemsize, total) is None:
+    alike = more.shape == total.shape and more.strides == total.strides
+    if not alike or _shared(np.add, total, more, more.itemsize, total) is None:
         np.add(total, more, total)
 
 

@@ -44,8 +44,8 @@ class Repetition:
     def __init__(self, state: dict, params: list[Tensor], slots: list[dict[str, Tensor]], scalars, prepared: Prepared):
         self.params, self.prepared = params, prepared
         self.names, self.scalar_names = slots[0].keys(), tuple(scalars)
-        states = [state[param] for param in params]
-        self.rows = [(param, param._array, state[param]) for param in params]
+        states: list[Any] = [state.get(param) for param in params]  # None for a rule that remembers nothing
+        self.rows = [(param, param._array, mine) for param, mine in zip(params, states, strict=True)]
         self.slots = [
             (mine, name, tensor, tensor._array)
             for mine, found in zip(states, slots, strict=True)
@@ -62,7 +62,7 @@ class Repetition:
             moves: the step that was carried out; the other arguments are those of the class.
         """
         prepared = prepare(rule, moves)
-        counts = [state[param].get(name) for param in params for name in scalars]
+        counts = [(state.get(param) or {}).get(name) for param in params for name in scalars]
         if prepared is None or not all(isinstance(count, Tensor) and count._array.ndim == 0 for count in counts):
             return None
         return cls(state, params, slots, scalars, prepared)
