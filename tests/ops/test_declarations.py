@@ -109,7 +109,11 @@ def test_gradients_made_together_are_those_made_one_by_one(op, args, kwargs):
     some = (True, False) if "needs" in wanted(op.together) else (True,)
     for needed in itertools.product(some, repeat=len(given)):
         values["needs"] = tuple(dict(zip(given, needed, strict=True)).get(p.name, False) for p in op.inputs)
-        together = op.together(arrays, grad, **{name: values.get(name) for name in wanted(op.together) if name != "grad"})
+        saved = {"needs", *(name for p, need in zip(op.inputs, values["needs"], strict=True) if need for name in wanted(op.formulas[p.name]))}
+        if len(some) == 1:
+            saved |= set(values)
+        given_values = {name: values.get(name) if name in saved else None for name in wanted(op.together) if name != "grad"}
+        together = op.together(arrays, grad, **given_values)
         for made, need, formula in zip(together, values["needs"], op.formulas.values(), strict=True):
             if not need:
                 assert made is None

@@ -158,8 +158,8 @@ def _apply_source(op: Operator, slots: dict, mode: str) -> str:
 def _all_together(op: Operator, slots: dict, each: list[str]) -> list[str]:
     """Lines that make `results` by `vjp_arrays`.
 
-    One that names `needs` makes those that are needed, and gets None for what is not saved. One that does not is asked where all
-    are needed; else the lines `each` make them.
+    One that names `needs` makes those that are needed, and gets None for what no needed formula names. One that does not is asked
+    where all are needed; else the lines `each` make them.
     """
     names = wanted(op.together)
     call = f"results = vjp_together(F_arrays, {_arguments(op.together)})"

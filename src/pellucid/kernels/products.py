@@ -12,7 +12,7 @@ import numpy as np
 from .choice import CROSSOVERS, compiled
 from .sums import sum_to
 
-__all__ = ["linear_gradients", "matmul", "matmul_add", "matrix_unit", "rows_of"]
+__all__ = ["linear_gradients", "matmul", "matmul_add", "matmul_gradients", "matrix_unit", "rows_of"]
 
 _numpy_matmul = np.matmul
 SMALL = 1 << 18  # multiplications: the smallest crossover, looked at before anything else, for most products are small
@@ -54,20 +54,25 @@ def matmul_add(a: np.ndarray, b: np.ndarray, addend: np.ndarray, alpha: float = 
     return made
 
 
-def linear_gradients(grad, input, weight, rank: int, bias_shape, needs: tuple[bool, ...]) -> tuple:
+def matmul_gradients(grad, a, b, needs: tuple[bool, ...]) -> tuple:
+    """Gradients of two matrices a [m, k] and b [k, n] from that of their product, those that are needed; None for the others."""
+    return matmul(grad, b.T) if needs[0] else None, matmul(a.T, grad) if needs[1] else None
+
+
+def linear_gradients(grad, input, weight, weight_shape, bias_shape, needs: tuple[bool, ...]) -> tuple:
     """Gradients of input, weight and bias of input @ weight^T + bias, those that are needed; None for the others.
 
-    input: [..., in], weight: [out, in], grad: [..., out]; or, where the weight's rank is 1, [in] and [...]. What is not asked for
-    (weight and input for one another's gradient) may be None.
+    input: [..., in], weight: [out, in], grad: [..., out]; or weight [in] and grad [...]. What no needed gradient is made of may be
+    None: the first needs the weight, the second input and weight_shape, the third bias_shape.
     """
     of_input, of_weight, of_bias = needs
     made_input = made_weight = None
     if of_input:
-        made_input = matmul(grad, weight) if rank > 1 else grad[..., None] * weight
+        made_input = matmul(grad, weight) if weight.ndim > 1 else grad[..., None] * weight
     if of_weight:
         if input.ndim == 1:
             made_weight = grad[..., None] * input
-        elif rank > 1:
+        elif len(weight_shape) > 1:
             made_weight = matmul(rows_of(grad).T, rows_of(input))
         else:
             made_weight = matmul(grad.reshape(1, -1), rows_of(input))[0]

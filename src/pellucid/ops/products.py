@@ -65,6 +65,7 @@ class mm:
 
     def vjp_input(F, grad, mat2): return F.mm(grad, F.transpose(mat2, 0, 1))
     def vjp_mat2(F, grad, input): return F.mm(F.transpose(input, 0, 1), grad)
+    def vjp_arrays(F, grad, input, mat2, needs): return products.matmul_gradients(grad, input, mat2, needs)
     def batch(F, input, mat2): return F.matmul(input, mat2)
 
     def samples(make):
@@ -147,6 +148,27 @@ class dot:
         yield (make(0), make(0)), {}
 
 
+def _of_first(F, grad, other, input_shape):
+    """The gradient of `matmul`'s first operand."""
+    if other.ndim == 1:
+        return F.unsqueeze(grad, -1) * other if len(input_shape) > 1 else grad * other
+    if len(input_shape) == 1:
+        whole = F.matmul(other, F.unsqueeze(grad, -1))[..., 0]
+        return sum_to_shape(F, whole, input_shape)
+    return sum_to_shape(F, F.matmul(grad, F.transpose(other, -1, -2)), input_shape)
+
+
+def _of_second(F, grad, input, other_shape):
+    """The gradient of `matmul`'s second operand."""
+    if len(other_shape) == 1:
+        return F.gram(input, F.unsqueeze(grad, -1))[:, 0] if input.ndim > 1 else grad * input
+    if len(other_shape) == 2 and input.ndim > 1:
+        return F.gram(input, grad)
+    if input.ndim == 1:
+        return F.unsqueeze(input, -1) * F.unsqueeze(grad, -2)
+    return sum_to_shape(F, F.matmul(F.transpose(input, -1, -2), grad), other_shape)
+
+
 @operator(module=None, name="matmul", node="UnsafeViewBackward0", exact=True, linear="each")
 class _matmul:
     """Product of matrices or vectors of any rank, batches broadcast. See the public `matmul`."""
@@ -157,22 +179,14 @@ class _matmul:
             return products.matmul(products.rows_of(input), other).reshape(*input.shape[:-1], other.shape[1])  # one large product, not many
         return products.matmul(input, other)
 
-    def vjp_input(F, grad, other, input_shape):
-        if other.ndim == 1:
-            return F.unsqueeze(grad, -1) * other if len(input_shape) > 1 else grad * other
-        if len(input_shape) == 1:
-            whole = F.matmul(other, F.unsqueeze(grad, -1))[..., 0]
-            return sum_to_shape(F, whole, input_shape)
-        return sum_to_shape(F, F.matmul(grad, F.transpose(other, -1, -2)), input_shape)
+    vjp_input = _of_first
+    vjp_other = _of_second
 
-    def vjp_other(F, grad, input, other_shape):
-        if len(other_shape) == 1:
-            return F.gram(input, F.unsqueeze(grad, -1))[:, 0] if input.ndim > 1 else grad * input
-        if len(other_shape) == 2 and input.ndim > 1:
-            return F.gram(input, grad)
-        if input.ndim == 1:
-            return F.unsqueeze(input, -1) * F.unsqueeze(grad, -2)
-        return sum_to_shape(F, F.matmul(F.transpose(input, -1, -2), grad), other_shape)
+    def vjp_arrays(F, grad, input, other, input_shape, other_shape, needs):
+        if all(shape is None or len(shape) == 2 for shape in (input_shape, other_shape)) and grad.ndim == 2:
+            return products.matmul_gradients(grad, input, other, needs)
+        first = _of_first(F, grad, other, input_shape) if needs[0] else None
+        return first, _of_second(F, grad, input, other_shape) if needs[1] else None
 
     def batch(F, batched, input, other): return product_of_each(F, input, "input" in batched, other, "other" in batched)
 
@@ -269,7 +283,7 @@ class linear:
     def vjp_bias(F, grad, bias_shape): return sum_to_shape(F, grad, bias_shape)
 
     def vjp_arrays(F, grad, input, weight, weight_shape, bias_shape, needs):
-        return products.linear_gradients(grad, input, weight, len(weight_shape), bias_shape, needs)
+        return products.linear_gradients(grad, input, weight, weight_shape, bias_shape, needs)
 
     def jvp(F, tangents, input, weight):
         moved, turned, lifted = tangents
