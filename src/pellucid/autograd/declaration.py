@@ -193,7 +193,7 @@ class Operator:
         self.canonical = own.get("canonical")
         self.formulas = {p.name: own.get(f"vjp_{p.name}") for p in self.operands}
         self.joint: Any = own.get("vjp")
-        self.together: Any = own.get("vjp_arrays")  # all of `formulas` in one pass, on arrays, where every one is asked for
+        self.together: Any = own.get("vjp_arrays")  # `formulas` in one pass, on arrays, where all are asked for; or those it `needs`
         self.jvp: Any = own.get("jvp")
         self.jvp_formulas = {p.name: own[f"jvp_{p.name}"] for p in self.operands if f"jvp_{p.name}" in own}
         self.batch: Any = own.get("batch")

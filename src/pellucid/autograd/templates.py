@@ -130,22 +130,17 @@ def _apply_source(op: Operator, slots: dict, mode: str) -> str:
     is_list = bool(op.inputs) and op.inputs[0].kind == "arrays"
     lines = ["adjust = n.adjust", f"if adjust is not None: grad = adjust.before{suffix}(n, grad)"]
     if op.joint:
-        lines += _loads(op, slots, wanted(op.joint), on_arrays)
-        lines += ["needs = tuple([e is not None for e in edges])"]
-        lines += [f"results = tuple(vjp_joint(F{'_arrays' if on_arrays else '_tensors'}, {_arguments(op.joint)}))"]
+        lines += _in_one_call(op, slots, "joint", op.joint, on_arrays)
     elif is_list:
-        formula = wanted(op.formulas[names[0]])
-        lines += _loads(op, slots, formula, on_arrays)
-        lines += ["needs = tuple([e is not None for e in edges])"]
-        lines += [
-            f"results = tuple(vjp_{names[0]}(F{'_arrays' if on_arrays else '_tensors'}, "
-            f"{_arguments(op.formulas[names[0]])}))"
-        ]
+        lines += _in_one_call(op, slots, names[0], op.formulas[names[0]], on_arrays)
+    elif on_arrays and op.together and "needs" in wanted(op.together):
+        lines += _in_one_call(op, slots, "together", op.together, on_arrays, missing=True)
     else:
         each = _one_by_one(op, slots, names, on_arrays)
-        lines += _all_together(op, slots, each) if on_arrays and op.together else each
-    if on_arrays and (op.joint or is_list):  # arithmetic on 0-d arrays gives NumPy scalars
-        lines += ["results = tuple([r if r is None or r.__class__ is ndarray else asarray(r) for r in results])"]
+        if on_arrays and op.together:
+            all_of_them = _in_one_call(op, slots, "together", op.together, on_arrays)
+            each = ["if None not in edges:", *("    " + line for line in all_of_them), "else:", *("    " + line for line in each)]
+        lines += each
     freed = [f"n.{name}" for name, kind in slots.items() if kind in ("operand", "result")]
     if freed:
         lines += [f"if keep is not True: {' = '.join(freed)} = None; n.adjust = keep"]
@@ -155,21 +150,16 @@ def _apply_source(op: Operator, slots: dict, mode: str) -> str:
     return f"def {mode}(n, grad, edges, keep):\n" + _block(lines, 1)
 
 
-def _all_together(op: Operator, slots: dict, each: list[str]) -> list[str]:
-    """Lines that make `results` by `vjp_arrays`.
-
-    One that names `needs` makes those that are needed, and gets None for what no needed formula names. One that does not is asked
-    where all are needed; else the lines `each` make them.
-    """
-    names = wanted(op.together)
-    call = f"results = vjp_together(F_arrays, {_arguments(op.together)})"
+def _in_one_call(op: Operator, slots: dict, name: str, formula, on_arrays: bool, missing: bool = False) -> list[str]:
+    """Lines that make `results` by one formula, known as `vjp_NAME`; `missing` if it gets None for what no needed formula names."""
+    names = wanted(formula)
+    lines = _loads(op, slots, names, on_arrays, missing)
     if "needs" in names:
-        flags = ", ".join(f"edges[{k}] is not None" for k in range(len(op.inputs)))
-        made = "results = tuple([r if r is None or r.__class__ is ndarray else asarray(r) for r in results])"
-        return [*_loads(op, slots, names, True, missing=True), f"needs = {flags},", call, made]
-    made = "results = tuple([r if r.__class__ is ndarray else asarray(r) for r in results])"
-    body = [*_loads(op, slots, names, True), call, made]
-    return ["if None not in edges:", *("    " + line for line in body), "else:", *("    " + line for line in each)]
+        lines += ["needs = tuple([e is not None for e in edges])"]
+    lines += [f"results = tuple(vjp_{name}(F{'_arrays' if on_arrays else '_tensors'}, {_arguments(formula)}))"]
+    if on_arrays:  # arithmetic on 0-d arrays gives NumPy scalars
+        lines += ["results = tuple([r if r is None or r.__class__ is ndarray else asarray(r) for r in results])"]
+    return lines
 
 
 def _one_by_one(op: Operator, slots: dict, names: list[str], on_arrays: bool) -> list[str]:

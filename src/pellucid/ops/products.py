@@ -39,7 +39,7 @@ class gram:
 
 
 def _rows_of_each(F, value, batched: bool, size: int):
-    """`_rows`, for each example."""
+    """`products.rows_of`, for each example."""
     return F.reshape(value, (size, -1, value.shape[-1]) if batched else (-1, value.shape[-1]))
 
 

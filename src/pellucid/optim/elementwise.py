@@ -236,7 +236,7 @@ class ElementwiseOptimizer(Optimizer):
     def _carry_out(self, group: dict[str, Any], plan: Again | list[Update]) -> None:
         line = caller(sys._getframe(1))
         if plan.__class__ is Again:
-            plan.carry_out(line)
+            plan.repetition.move(plan, line)
             return
         for update in plan:
             self._commit(update)
@@ -361,11 +361,10 @@ def _refuse_differentiable(defaults: dict[str, Any]) -> None:
 
 def check_gradient(param: Tensor, grad: Tensor) -> None:
     """RuntimeError where a gradient does not fit its parameter, or the parameter cannot be written to."""
-    value = stored(grad)
-    if value.shape != param._array.shape:
-        first = f"The size of a gradient {tuple(value.shape)} must match the size of its parameter {tuple(param._array.shape)}"
+    if grad._array.shape != param._array.shape:
+        first = f"The size of a gradient {tuple(grad._array.shape)} must match the size of its parameter {tuple(param._array.shape)}"
         raise RuntimeError(message(first, say("Was the parameter's .data replaced after backward?")))
-    if value.dtype.kind == "c" and param._array.dtype.kind != "c":
+    if grad._array.dtype.kind == "c" and param._array.dtype.kind != "c":
         raise RuntimeError(f"a parameter of dtype {param.dtype} cannot take a gradient of dtype {grad.dtype}")
     flags = param._array.flags
     if not flags.writeable or (not flags.c_contiguous and _overlaps(param._array)):

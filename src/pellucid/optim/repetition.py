@@ -25,10 +25,6 @@ class Again(NamedTuple):
     scalars: dict[str, Any]  # new values of 0-d state tensors
     constants: tuple
 
-    def carry_out(self, line: tuple) -> None:
-        """Change parameters, slots and counts; `line` is the program's, as `sites.caller` gives it."""
-        self.repetition.move(self, line)
-
 
 class Repetition:
     """Where one step of a group found everything.
@@ -42,7 +38,7 @@ class Repetition:
     """
 
     def __init__(self, state: dict, params: list[Tensor], slots: list[dict[str, Tensor]], scalars, prepared: Prepared):
-        self.params, self.prepared = params, prepared
+        self.prepared = prepared
         self.names, self.scalar_names = slots[0].keys(), tuple(scalars)
         states: list[Any] = [state.get(param) for param in params]  # None for a rule that remembers nothing
         self.rows = [(param, param._array, mine) for param, mine in zip(params, states, strict=True)]
@@ -97,10 +93,10 @@ class Repetition:
         return grads, values
 
     def move(self, again: Again, line: tuple) -> None:
-        """See `Again.carry_out`."""
+        """Change parameters, slots and counts; `line` is the program's, as `sites.caller` gives it."""
         for name, value in again.scalars.items():
             for _, _, array in self.scalars[name]:
                 array.fill(value)
         self.prepared.move(again.constants, again.grads)
-        for param in self.params:
+        for param, _, _ in self.rows:
             (param._counter or counter(param)).bump("_bump_version", *line)
