@@ -75,6 +75,7 @@ WORK: dict[str, Callable[[int], Callable]] = {
     "pooling": lambda n: _call(F.max_pool2d, _images(n), 2),
     "products": lambda n: _call(torch.mm, *_square(n)),
     "products.batch": lambda n: _call(torch.bmm, torch.randn(max(1, n // 16**3), 16, 16), torch.randn(max(1, n // 16**3), 16, 16)),
+    "products.outer": lambda n: _call(torch.mm, torch.randn(max(1, n // 64), 1), torch.randn(1, 64)),
     "rectifiers": lambda n: _call(F.relu, torch.randn(n)),
     "rectifiers.gate": lambda n: _gradient(n),
     "recurrent": _recurrent,

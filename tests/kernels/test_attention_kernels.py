@@ -1,11 +1,12 @@
 """Attention in tiles against the form that holds all scores."""
 
+import itertools
 import tracemalloc
 
 import numpy as np
 import pytest
 
-from pellucid.kernels import attention, choice
+from pellucid.kernels import attention, choice, indexing
 
 pytest.importorskip("numba")
 
@@ -67,8 +68,25 @@ def test_masks(dtype, name):
 def test_slices_of_one_projection_are_read_and_gradients_join_without_a_copy(dtype):
     query, key, value = numbers(dtype, 2, 70, 3, 4, 16).transpose(2, 0, 3, 1, 4)
     (made, _), grads = compare(query, key, value, causal=True)
-    for array in (made, *grads):
-        assert array.transpose(0, 2, 1, 3).flags.c_contiguous
+    assert made.transpose(0, 2, 1, 3).flags.c_contiguous
+    pieces = [grad.transpose(0, 2, 1, 3) for grad in grads]
+    whole = indexing.assembled(pieces, (2, 70, 3, 4, 16), tuple([(slice(None), slice(None), number) for number in range(3)]))
+    assert all(np.shares_memory(whole, piece) for piece in pieces)
+    np.testing.assert_array_equal(whole, np.stack(pieces, 2))
+
+
+@pytest.mark.parametrize("arrange", [
+    lambda q, k, v: (q, k.copy(), v),
+    lambda q, k, v: (q, q, v),
+    lambda q, k, v: (q, v, k),
+    lambda q, k, v: (v, k, q),
+    lambda q, k, v: (q, k, k),
+    lambda q, k, v: (q[:, :, ::2], k[:, :, ::2], v[:, :, ::2]),
+], ids=["one is elsewhere", "twice the same", "another order", "backwards", "keys are values", "gaps"])  # fmt: skip
+def test_what_is_no_whole_projection_has_gradients_of_its_own(dtype, arrange):
+    query, key, value = arrange(*numbers(dtype, 2, 70, 3, 4, 16).transpose(2, 0, 3, 1, 4))
+    _, grads = compare(query, key, value, causal=True)
+    assert not any(np.shares_memory(a, b) for a, b in itertools.combinations(grads, 2))
 
 
 def test_transposed_and_reversed_operands(dtype):

@@ -207,13 +207,13 @@ def _project_packed(query, key, value, weight, bias) -> tuple:
     _expect(weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
     size = query.size(-1)
     if query is key and key is value:
-        return linear(query, weight, bias).chunk(3, -1)
+        return _linear_as_it_lies(query, weight, bias).chunk(3, -1)
     if key is value:
         weights = weight.split([size, 2 * size])
         biases = (None, None) if bias is None else bias.split([size, 2 * size])
-        return linear(query, weights[0], biases[0]), *linear(key, weights[1], biases[1]).chunk(2, -1)
+        return _linear_as_it_lies(query, weights[0], biases[0]), *_linear_as_it_lies(key, weights[1], biases[1]).chunk(2, -1)
     biases = (None,) * 3 if bias is None else bias.chunk(3)
-    return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weight.chunk(3), biases, strict=True))
+    return tuple(_linear_as_it_lies(x, w, b) for x, w, b in zip((query, key, value), weight.chunk(3), biases, strict=True))
 
 
 def _project_apart(query, key, value, weights, bias) -> tuple:
@@ -223,7 +223,14 @@ def _project_apart(query, key, value, weights, bias) -> tuple:
     for name, weight in zip("qkv", weights, strict=True):
         _expect(weight is not None, f"use_separate_proj_weight is True but {name}_proj_weight is None")
     biases = (None,) * 3 if bias is None else bias.chunk(3)
-    return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True))
+    return tuple(_linear_as_it_lies(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True))
+
+
+def _linear_as_it_lies(x: Tensor, weight, bias) -> Tensor:
+    """`linear` of [L, N, E]; a batch that lies in memory with N first is not copied for it, and neither is the result."""
+    if x._array.flags.c_contiguous or not x._array.swapaxes(0, 1).flags.c_contiguous:
+        return linear(x, weight, bias)
+    return linear(x.transpose(0, 1), weight, bias).transpose(0, 1)
 
 
 def _heads_first(tensor: Tensor, heads: int, head_dim: int, static: Tensor | None, name: str) -> Tensor:
@@ -340,5 +347,5 @@ def multi_head_attention_forward(
         weights = weights if batched else weights.squeeze(0)
     else:
         output = scaled_dot_product_attention(q, k, v, mask, dropout_p, causal)
-    output = linear(output.permute(2, 0, 1, 3).reshape(steps, batch, embed_dim), out_proj_weight, out_proj_bias)
+    output = _linear_as_it_lies(output.permute(2, 0, 1, 3).reshape(steps, batch, embed_dim), out_proj_weight, out_proj_bias)
     return output if batched else output.squeeze(1), weights

@@ -38,6 +38,7 @@ CROSSOVERS = {
     "pooling": 1 << 11,
     "products": 1 << 18,  # multiplications of one product: from here on OpenBLAS would wake its threads
     "products.batch": 1 << 21,  # multiplications of all products, where NumPy would compute each on one thread
+    "products.outer": 1 << 12,  # elements of the product of a column and a row
     "rectifiers": 1 << 16,
     "rectifiers.gate": 1 << 12,
     "recurrent": 1 << 16,  # multiplications of states by weights, of all steps

@@ -6,6 +6,7 @@ What NumPy itself does, with errors in PyTorch's words, is in `core/index_arrays
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -63,8 +64,34 @@ def added_by(array: np.ndarray, indices, shape: tuple) -> np.ndarray:
 
 
 def assembled(pieces: list[np.ndarray], shape: tuple, keys: tuple) -> np.ndarray:
-    """Zeros of a shape with each piece in the place of its key."""
-    whole = np.zeros(shape, pieces[0].dtype)
+    """Zeros of a shape with each piece in the place of its key; places do not overlap.
+
+    Pieces that lie in one array as they would in the result are not copied: that array is the result.
+    """
+    full = sum(piece.size for piece in pieces) == math.prod(shape)
+    whole = _around(pieces, shape, keys) if full else None
+    if whole is not None:
+        return whole
+    whole = (np.empty if full else np.zeros)(shape, pieces[0].dtype)
     for piece, key in zip(pieces, keys, strict=True):
         whole[key] = piece
     return whole
+
+
+def _around(pieces: list[np.ndarray], shape: tuple, keys: tuple) -> np.ndarray | None:
+    """The array that all pieces are views of, if each lies there where its key takes it from; it may lie transposed."""
+    base: Any = pieces[0].base
+    if base.__class__ is not np.ndarray or base.nbytes != math.prod(shape) * pieces[0].itemsize or not base.flags.c_contiguous:
+        return None
+    strides = pieces[0].strides if pieces[0].ndim == len(shape) else None
+    if strides and (min(strides) < 0 or pieces[0].itemsize + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) > base.nbytes):
+        return None
+    whole = np.ndarray(shape, pieces[0].dtype, base, 0, strides)
+    for piece, key in zip(pieces, keys, strict=True):
+        if piece.base is not base or piece.dtype != whole.dtype or _place_of(piece) != _place_of(whole[key]):
+            return None
+    return whole
+
+
+def _place_of(array: np.ndarray) -> tuple:
+    return array.__array_interface__["data"][0], array.shape, array.strides

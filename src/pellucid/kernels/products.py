@@ -33,10 +33,17 @@ def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _by_numpy(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """NumPy's product; it goes number by number through that of a column and a row, which is no more than their product by elements."""
+    """NumPy's product; but not of a column and a row, where it goes number by number through what is no more than their product by elements."""
     if a.ndim > 1 < b.ndim and a.shape[-1] == 1 == b.shape[-2] and a.dtype.kind == "f" == b.dtype.kind:
-        return np.multiply(a, b)
+        return _outer(a, b)
     return _numpy_matmul(a, b)
+
+
+def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Columns times rows."""
+    fast = compiled("products.outer", a.size * b.size, a, b) if a.ndim == 2 == b.ndim and a.size and b.size else None
+    made = fast and fast.product(a, b)
+    return np.multiply(a, b) if made is None else made
 
 
 def matmul_add(a: np.ndarray, b: np.ndarray, addend: np.ndarray, alpha: float = 1) -> np.ndarray:

@@ -50,7 +50,7 @@ def forward(query, key, value, mask, causal: bool, scale: float) -> tuple[np.nda
 def backward(grad, query, key, value, made, logs, mask, causal: bool, scale: float) -> tuple[np.ndarray, ...] | None:
     """Gradients of query, key and value; None as `forward`. Plain form: `attention.plain_backward`."""
     grad, query, key, value, made = map(_rows_without_gaps, (grad, query, key, value, made))
-    grads = tuple(_laid_out_like(x, x.shape[-1]) for x in (query, key, value))
+    grads = _in_one_array(query, key, value) or tuple(_laid_out_like(x, x.shape[-1]) for x in (query, key, value))
     mask, masked = _mask_of(mask, query, key)
     arrays = (query, key, value, made, grad, *grads)
     walk = leading_steps(query.shape[:-2], *arrays, *(() if mask is None else (mask,)))
@@ -89,6 +89,25 @@ def _laid_out_like(array: np.ndarray, size: int) -> np.ndarray:
     order = sorted(range(array.ndim - 1), key=lambda d: -array.strides[d])
     made = np.empty([array.shape[d] for d in order] + [size], array.dtype)
     return made.transpose(*np.argsort(order), array.ndim - 1)
+
+
+def _in_one_array(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, ...] | None:
+    """New arrays that lie in one new array as these do in one projection, side by side; None if they do not.
+
+    What brings the gradients of a packed projection together finds them in place.
+    """
+    if not (query.shape == key.shape == value.shape and query.strides == key.strides == value.strides) or query.base is None:
+        return None
+    first, second, third = (x.__array_interface__["data"][0] for x in (query, key, value))
+    length, step = query.itemsize, second - first
+    for stride, size in sorted(zip((step, *query.strides), (3, *query.shape), strict=True)):
+        if size > 1 and stride != length:
+            return None
+        length *= size
+    if third - second != step or not query.base is key.base is value.base:
+        return None
+    whole = np.empty(length, np.uint8)
+    return tuple(np.ndarray(query.shape, query.dtype, whole, number * step, query.strides) for number in range(3))
 
 
 def _mask_of(mask: np.ndarray | None, query: np.ndarray, key: np.ndarray) -> tuple[np.ndarray | None, tuple[int, int, int]]:

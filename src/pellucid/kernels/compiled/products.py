@@ -10,21 +10,21 @@ packed projection), with any strides of the leading dimensions. Only what BLAS c
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 
-import numba
 import numpy as np
 
-from . import get_threads, inner, matrix_unit, parallel, tasks_of
-from .blas import address, at, gemm_at, gemv_at
+from . import get_threads, inner, matrix_unit, serial
+from .addresses import data_at
+from .blas import address, at, gemm_at, gemv_at, width_of
+from .sharing import share
 from .tiles import multiply, steps_of
 
 __all__ = ["as_stored", "leading_steps", "product", "start_of"]
 
 MOST_DIMENSIONS = 3  # of batches, once neighbours that can be counted as one are
-LEAST_BLOCK = 1 << 17  # multiplications in a block that is worth a thread
+LEAST_BLOCK = 1 << 18  # multiplications in a block that is worth a thread
 TILED = 1 << 29  # multiplications of a block up to which tiles are faster than BLAS
 TILED_TURNED = 1 << 26  # the same where A lies transposed
 FINE = 1 << 25  # multiplications from which on each thread gets two blocks: if one thread is held up, the other takes over
@@ -46,43 +46,38 @@ def product(a: np.ndarray, b: np.ndarray, addend: np.ndarray | None = None, alph
     plan = _plan(a.shape, a.strides, b.shape, b.strides, *layout, a.itemsize, threads, unit)
     if plan is None:
         return None
-    shape, unreadable, numbers, tasks = plan
-    if unreadable or not (a.flags.writeable and b.flags.writeable):
+    shape, unreadable, numbers = plan
+    if unreadable:
         return product(*(_readable(each) for each in (a, b)), addend, alpha)
     c = np.empty(shape, a.dtype)
-    first = start_of(c)
-    factors = ALONE[kind] if alpha == 1 else (kind(alpha), *FACTORS[kind])
-    with _NOTHING_TO_SAY if tasks <= threads else tasks_of(tasks):
-        _products(start_of(a), start_of(b), first, first if addend is None else start_of(addend), factors, numbers)
+    first, factor = id(c), FACTORS[kind][0] if alpha == 1 else kind(alpha)
+    _products(id(a), id(b), first, first if addend is None else id(addend), factor, numbers, threads)
     return c
 
 
 FACTORS = {kind: (kind(1), kind(0)) for kind in (np.float32, np.float64)}
-ALONE = {kind: (factors[0], *factors) for kind, factors in FACTORS.items()}  # for alpha 1
-_NOTHING_TO_SAY = contextlib.nullcontext()
 
 
 def _readable(matrix: np.ndarray) -> np.ndarray:
-    """The array, or a copy that kernels can read; one that may not be written is of another type to Numba, and copied."""
+    """The array, or a copy that kernels can read."""
     gaps = 1 in matrix.shape[-2:] and not matrix.flags.c_contiguous  # a vector, perhaps
-    matrix = np.ascontiguousarray(matrix) if gaps or _stored(matrix.shape, matrix.strides, matrix.itemsize) is None else matrix
-    return matrix if matrix.flags.writeable else matrix.copy()
+    return np.ascontiguousarray(matrix) if gaps or _stored(matrix.shape, matrix.strides, matrix.itemsize) is None else matrix
 
 
 @functools.lru_cache(4096)
 def _plan(a_shape, a_strides, b_shape, b_strides, d_shape, d_strides, width, threads, unit) -> tuple | None:
     """What `product` does for arrays of these layouts: every step of a training asks for the same ones.
 
-    Returns the shape of the result, whether an operand is to be copied first, the numbers that `_products` takes as one array
-    (see `_numbers`), and how many tasks it has. None where batches cannot be counted.
+    Returns the shape of the result, whether an operand is to be copied first, and the numbers that `_products` takes as one array
+    (see `_numbers`). None where batches cannot be counted.
     """
     (m, k), n = a_shape[-2:], b_shape[-1]
     stored = _stored(a_shape, a_strides, width), _stored(b_shape, b_strides, width)
     if None in stored:
-        return None, True, None, 0
+        return None, True, None
     (lda, a_turned), (ldb, b_turned) = stored
     if k > 1 and ((n == 1 and ldb > 1 and not b_turned) or (m == 1 and a_turned and lda > 1)):  # a vector with gaps
-        return None, True, None, 0
+        return None, True, None
     lead, count, sizes, steps, added = (), 1, (1, 1), (0,) * 6, (0,) * 6
     if len(a_shape) > 2 or len(b_shape) > 2:
         lead = np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
@@ -98,7 +93,7 @@ def _plan(a_shape, a_strides, b_shape, b_strides, d_shape, d_strides, width, thr
         added = (1, *(0, 0, *inner_steps)[-2:], *(steps[6:] or (0, 0, 0)))
     blocks = _blocks(count, m, n, k, threads, a_turned, b_turned, unit)
     numbers = np.array([m, n, k, lda, a_turned, ldb, b_turned, count, *sizes, *steps[:6], *added, *blocks], np.int64)
-    return (*lead, m, n), False, numbers, count * math.prod(blocks[:3])
+    return (*lead, m, n), False, numbers
 
 
 STARTS = [(slice(0, 1), *(0,) * (rank - 1))[::-1] for rank in range(65)]
@@ -204,19 +199,18 @@ def _split(count: int, m: int, n: int, k: int, threads: int, fine: bool) -> tupl
     return best
 
 
-@parallel
-def _products(a, b, c, d, factors, numbers):
+@serial
+def _products(a, b, c, d, alpha, numbers, threads):
     """2 m n k FLOPs for each product; a block reads its rows of A and columns of B, and writes its part of C once.
 
-    a, b, c, d: the first elements of operands, result, addend. factors: alpha, 1 and 0. numbers: see `_numbers`. A sum is split
-    into parts that are added in order: no race decides a digit.
+    a, b, c, d: operands, result, addend, by the addresses of their Python objects. numbers: see `_numbers`. A sum is split into
+    parts that are added in order: no race decides a digit.
     """
     row_blocks, column_blocks, parts = numbers[22], numbers[23], numbers[24]
     tasks = numbers[7] * row_blocks * column_blocks * parts
-    starts = address(a), address(b), address(c), address(d)
-    buffer = np.empty((parts - 1) * numbers[0] * numbers[1], c.dtype)
-    for task in numba.prange(tasks):  # it counts in unsigned numbers, which beside signed ones become floating-point numbers
-        _block(np.int64(task), starts, c.itemsize, buffer, factors, numbers)
+    starts, factors = (data_at(a), data_at(b), data_at(c), data_at(d)), (alpha, type(alpha)(1), type(alpha)(0))
+    buffer = np.empty((parts - 1) * numbers[0] * numbers[1], type(alpha))
+    share(tasks, threads if tasks > 1 else 1, _block, (starts, width_of(alpha), buffer, factors, numbers))
     _add_parts(starts[2], numbers[0] * numbers[1], buffer)
 
 

@@ -102,7 +102,7 @@ def _tile_of(count: int):
     return tile
 
 
-_tile, _tile_8, _tile_4, _tile_2, _tile_1 = (_tile_of(rows) for rows in (ROWS, 8, 4, 2, 1))
+_tile, _tile_8, _tile_6, _tile_4, _tile_2, _tile_1 = (_tile_of(rows) for rows in (ROWS, 8, 6, 4, 2, 1))
 
 
 @inner
@@ -234,7 +234,7 @@ def multiply_panel(rows, columns, a, panel, step, depth, start, start_row, out, 
 @inner
 def _height(left):
     """Rows of the next tile."""
-    return ROWS if left >= ROWS else 8 if left >= 8 else 4 if left >= 4 else 2 if left >= 2 else 1
+    return ROWS if left >= ROWS else 8 if left >= 8 else 6 if left >= 6 else 4 if left >= 4 else 2 if left >= 2 else 1
 
 
 @inner
@@ -244,6 +244,8 @@ def _rows(height, a, a_row, a_column, panel, step, depth, start, start_row, out,
         _tile(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, alpha)
     elif height == 8:
         _tile_8(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, alpha)
+    elif height == 6:
+        _tile_6(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, alpha)
     elif height == 4:
         _tile_4(a, a_row, a_column, panel, step, depth, start, start_row, out, out_row, alpha)
     elif height == 2:
