@@ -81,6 +81,7 @@ WORK: dict[str, Callable[[int], Callable]] = {
     "recurrent": _recurrent,
     "softmax": lambda n: _call(F.softmax, torch.randn(max(1, n // 32), 32), 1),
     "sums": lambda n: _call(torch.Tensor.sum_to_size, torch.randn(max(1, n // 32), 32), 32),
+    "sums.rows": lambda n: _call(torch.sum, torch.randn(max(1, n // 64), 64), 1),
     "updates": _step,
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import pellucid as torch
 from pellucid import nn
 from pellucid.cli.errors import UsageError
-from pellucid.kernels import choice, elementwise, few_rows, readiness
+from pellucid.kernels import choice, elementwise, few_rows, readiness, reductions
 from pellucid.nn import functional as F
 
 DESCRIPTION = "Compile the kernels of this installation now, so that no program has to wait for them or do without them."
@@ -76,6 +76,8 @@ def _activations(dtype) -> None:
 
 def _sums(dtype) -> None:
     (_leaf(64, 64, dtype=dtype) * _leaf(64, dtype=dtype)).sum().backward()
+    long = _leaf(reductions.LARGE, dtype=dtype)
+    long.sum() + long.norm()
 
 
 def _elementwise(dtype) -> None:

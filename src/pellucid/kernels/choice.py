@@ -44,6 +44,7 @@ CROSSOVERS = {
     "recurrent": 1 << 16,  # multiplications of states by weights, of all steps
     "softmax": 1 << 9,
     "sums": 1 << 12,
+    "sums.rows": 1 << 13,
     "updates": 1 << 15,  # elements of all parameters of a group, and more for each: see `kernels/updates.py`
 }
 

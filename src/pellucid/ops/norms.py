@@ -45,7 +45,7 @@ class norm_kernel:
             raise RuntimeError(
                 f"linalg.vector_norm cannot compute the {order} norm on an empty tensor because the operation does not have an identity"
             )
-        return xp.asarray(norm(xp.absolute(input), order, dim, keepdim))
+        return xp.asarray(norm(input if order == 2 else xp.absolute(input), order, dim, keepdim))
 
     def vjp_input(F, grad, input, input_shape, result, order, dim, keepdim):
         if order == 0:  # a count: its gradient is undefined, not zero, in PyTorch

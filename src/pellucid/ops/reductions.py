@@ -21,7 +21,8 @@ from pellucid.kernels.reductions import (
     product_of_others,
     rows_with_diagonal,
     spread,
-)
+    total,
+)  # fmt: skip
 
 __all__ = ["all", "any", "count_nonzero", "logsumexp", "mean", "prod", "sum"]
 
@@ -60,11 +61,7 @@ class expand_reduced:
 class sum_all:
     """The sum of all elements."""
 
-    def forward(xp, input: Array):
-        if input.dtype.kind in "iub":
-            return xp.add.reduce(input, axis=None, dtype=np.int64)
-        return xp.add.reduce(input, axis=None)
-
+    def forward(xp, input: Array): return total(input)
     def vjp_input(F, grad, input_shape): return F.expand_all(grad, input_shape)
     def batch(F, input): return of_each(F, F.sum_dim, input)
 
@@ -149,7 +146,7 @@ class mean_all:
 
     def forward(xp, input: Array):
         _refuse_whole_numbers("mean", input)
-        return xp.true_divide(xp.add.reduce(input, axis=None), input.dtype.type(input.size))
+        return xp.true_divide(total(input), input.dtype.type(input.size))
 
     def vjp_input(F, grad, input_shape): return F.expand_all(grad / math.prod(input_shape), input_shape)
     def batch(F, input): return of_each(F, F.mean_dim, input)
