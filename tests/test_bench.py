@@ -169,6 +169,14 @@ def test_entries_of_a_line(measured):
     ]  # fmt: skip
 
 
+def test_parts_of_a_step_add_up(measured):
+    parts = {"products": 2e-3, "attention": 1e-3, "softmax": 3e-4, "sums": 5e-5, "pooling": 4e-5, "rectifiers": 3e-5, "clipping": 1e-5}
+    found = {"seconds": 4e-3, "parts": parts, "flops": 0.0, "bytes": 0.0, "limits": [1e11, 1e10], "alone": {}}
+    name, step, products, rate, alone, optimizer, copied, others, rest = report.parts_of(line_of(measured), found)
+    assert (name, step, products, rate, alone) == ("b2-512-adam", "4.00 ms", "2.00 ms 50%", "-", "-")
+    assert (optimizer, copied, others, rest) == ("-", "-", "attention 25%, softmax 8%, others 3%", "570 us 14%")
+
+
 def test_values_with_an_amount_are_rates():
     line = Line("limit-copy", "", None, ours=Side(OURS, 0.5), amount=(10.0, "GB/s"))
     assert report.value(line, line.ours) == "20.0 GB/s"
@@ -242,6 +250,28 @@ def test_a_process_names_its_operators():
     found = {operator["name"]: operator for operator in profile["operators"]}
     assert found["aten::relu"]["calls"] == 1
     assert profile["seconds"] > 0
+
+
+def test_a_process_takes_its_steps_apart():
+    """FLOPs of all products, those of the first layer's input left out; bytes of parameters, gradients and momentum."""
+    row = ROWS["b2-512-sgd"]
+    with CellProcess(row, row.cells[0], 1, False) as process:
+        process.ask("prepare")
+        found = process.ask("breakdown", 2)
+        seconds = process.ask("alone", found["products"])
+    layers = [(784, 256), (256, 128), (128, 10)]
+    assert found["flops"] == 2 * 512 * (3 * sum(a * b for a, b in layers) - 784 * 256)
+    assert found["bytes"] == 4 * 5 * sum((a + 1) * b for a, b in layers)
+    assert sum(found["parts"].values()) < found["seconds"]
+    assert next(iter(found["parts"])) == "products"
+    assert 0 < seconds < 1
+    assert all(limit > 0 for limit in found["limits"])
+
+
+def test_without_kernels_there_is_nothing_to_take_apart():
+    with CellProcess(ROWS["b1a"], ROWS["b1a"].cells[0], 1, False) as process:
+        process.ask("prepare")
+        assert process.ask("breakdown", 2) is None
 
 
 def test_the_process_of_another_library_does_not_load_this_one(tmp_path, monkeypatch):

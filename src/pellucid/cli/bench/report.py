@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pellucid.cli.bench.results import MIB, Line, Side
 
 COLUMNS = ["row", "ours", "PyTorch", "its best settings", "ratio", "quartiles", "target", "first step", "peak MiB", "faults", "losses"]
-TEXTS = {"row", "its best settings"}
-WIDTH = 150  # of a table that goes to a file
+PARTS = ["row", "a step", "products", "GFLOP/s", "alone: ours / PyTorch", "optimizer", "GB/s", "other kernels", "Python, NumPy"]
+TEXTS = {"row", "its best settings", "other kernels"}
+MOST, LEAST = 3, 0.02  # other kernels that are named, and the share of a step from which on they are
+WIDTH = 160  # of a table that goes to a file
 
 
 def show(lines: Sequence[Line]) -> None:
@@ -26,6 +28,15 @@ def show(lines: Sequence[Line]) -> None:
     for line in lines:
         table.add_row(*entries(line), style={True: "green", False: "yellow", None: ""}[line.reached])
     console.print(table, markup=False)
+    if any(line.breakdown for line in lines):
+        parts = Table(title="What a step of ours is made of", title_justify="left", header_style="bold", box=None, pad_edge=False)
+        for column in PARTS:
+            parts.add_column(column, justify="left" if column in TEXTS else "right", no_wrap=True)
+        for line in lines:
+            if line.breakdown:
+                parts.add_row(*parts_of(line, line.breakdown), style={True: "green", False: "yellow", None: ""}[line.reached])
+        console.print()
+        console.print(parts, markup=False)
     for line in lines:
         for cell, words in line.failures.items():
             console.print(f"{line.name}: {cell} failed: {words}", markup=False, highlight=False)
@@ -49,6 +60,32 @@ def entries(line: Line) -> list[str]:
         both(line, "faults", lambda count: f"{count:.0f}"),
         losses(line),
     ]
+
+
+def parts_of(line: Line, found: Mapping[str, Any]) -> list[str]:
+    """The columns of a step's parts: their times and shares; rates beside those of a large product, of a large copy."""
+    whole, parts, limits = found["seconds"], dict(found["parts"]), found["limits"]
+    products, optimizer = parts.pop("products", 0.0), parts.pop("optimizer", 0.0)
+    rest = whole - products - optimizer - sum(parts.values())
+    named = [(name, time) for name, time in parts.items() if time >= LEAST * whole][:MOST]
+    left = sum(parts.values()) - sum(time for _, time in named)
+    others = [f"{name} {time / whole:.0%}" for name, time in named] + ([f"others {left / whole:.0%}"] if left >= LEAST * whole else [])
+    return [
+        line.name,
+        seconds(whole),
+        *_rate(products, whole, found["flops"], limits[0]),
+        " / ".join(seconds(time) for time in found["alone"].values()) or "-",
+        *_rate(optimizer, whole, found["bytes"], limits[1]),
+        ", ".join(others) or "-",
+        f"{seconds(rest)} {rest / whole:.0%}",
+    ]
+
+
+def _rate(time: float, whole: float, done: float, limit: float) -> list[str]:
+    """A part's time and share, and what it did in a second beside the limit, both in thousand millions."""
+    if not time:
+        return ["-", "-"]
+    return [f"{seconds(time)} {time / whole:.0%}", f"{done / time / 1e9:.0f} of {limit / 1e9:.0f}" if done else "-"]
 
 
 def value(line: Line, side: Side | None) -> str:

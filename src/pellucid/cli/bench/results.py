@@ -45,6 +45,7 @@ class Line:
         noise: the difference of PyTorch's losses with channels last from those without, where there are such.
         turns, disturbed: turns counted; whether others used the machine in them.
         amount: what a step does and its unit in a second, if the row says it.
+        breakdown: what a step of ours is made of, as `breakdown.py` has it.
         failures: cells that failed, and their last words.
     """
 
@@ -65,6 +66,7 @@ class Line:
     turns: int = 0
     disturbed: bool = False
     amount: tuple[float, str] | None = None
+    breakdown: dict[str, Any] | None = None
     failures: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -93,7 +95,7 @@ class Line:
 def line_of(measured: Measured) -> Line:
     """The line of a row's times."""
     row, turns = measured.row, counted(measured.turns)
-    line = Line(row.name, row.title, row.target, amount=row.amount, failures=dict(measured.failures))
+    line = Line(row.name, row.title, row.target, amount=row.amount, failures=dict(measured.failures), breakdown=measured.breakdown)
     line.turns, line.disturbed = len(turns), any(turn.others > DISTURBED for turn in turns)
     sides = {name: _side(measured, name, seconds) for name, seconds in medians(turns).items()}
     theirs = [cell.name for cell in row.cells if cell.library != OURS]

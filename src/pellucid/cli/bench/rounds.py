@@ -8,18 +8,21 @@ its memory stays with it. After the first round only those of PyTorch's cells go
 from __future__ import annotations
 
 import contextlib
+import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pellucid.cli.bench.figures import DISTURBED, Turn, contenders, difference, steps_in
 from pellucid.cli.bench.processes import CellDied, CellProcess
-from pellucid.cli.bench.row import OURS, Cell, Row
+from pellucid.cli.bench.row import OURS, THEIRS, Cell, Row
 from pellucid.cli.bench.worker import busy
 
 LOOK = 0.2  # seconds that one look at the machine takes
 ELAPSED, PROCESSOR = "elapsed", "processor"
+ALONE = 5  # turns in which products are timed alone
 REST = 0.05  # after a turn: threads that still spin for the last one come to rest
 
 
@@ -70,6 +73,7 @@ class Measured:
     values: dict[str, list[float]] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    breakdown: dict[str, Any] | None = None
 
     def difference(self) -> float | None:
         """How far our losses are from those of PyTorch's first cell; None without both."""
@@ -112,6 +116,8 @@ def _round(measured: Measured, cells: Sequence[Cell], settings: Settings, first:
             peak = process.ask("peak")
             measured.peak[process.cell.name].append(peak)
             measured.growth[process.cell.name][-1] = peak - measured.growth[process.cell.name][-1]
+        if first and measured.row.target is not None and not measured.row.workers:
+            measured.breakdown = _breakdown(steps)
 
 
 def _ready(measured: Measured, process: CellProcess, settings: Settings, keep: bool) -> int:
@@ -138,6 +144,20 @@ def _turn(measured: Measured, steps: dict[CellProcess, int], settings: Settings)
         others = 0.0 if by_processor else max(others, found["others"])
         time.sleep(REST)
     measured.turns.append(Turn(seconds, others))
+
+
+def _breakdown(steps: dict[CellProcess, int]) -> dict[str, Any] | None:
+    """What a step of ours is made of; and seconds of its products alone, in turns with PyTorch where that is there."""
+    ours = next((process for process in steps if process.cell.library == OURS), None)
+    theirs = next((process for process in steps if process.cell.library != OURS), None)
+    found = ours and ours.ask("breakdown", steps[ours])
+    if not ours or not found:
+        return None
+    found["alone"] = {}
+    if found["products"]:
+        turns = [[process.ask("alone", found["products"]) for process in (ours, theirs) if process] for _ in range(ALONE)]
+        found["alone"] = dict(zip((OURS, THEIRS), map(statistics.median, zip(*turns, strict=True)), strict=False))
+    return found
 
 
 def wait_for_quiet(patience: float) -> None:

@@ -27,9 +27,11 @@ if __name__ == "__main__":  # stands in for `pellucid.cli.bench`
     stand_in = types.ModuleType("bench")
     stand_in.__path__ = [str(Path(__file__).parent)]
     sys.modules["bench"] = stand_in
+    from bench.breakdown import alone, breakdown
     from bench.row import Row, Work
     from bench.rows import ROWS
 else:
+    from .breakdown import alone, breakdown
     from .row import Row, Work
     from .rows import ROWS
 
@@ -109,6 +111,14 @@ class Worker:
             for event in events
         ]
         return {"seconds": seconds, "operators": sorted(found, key=lambda entry: -entry["seconds"])}
+
+    def breakdown(self, steps: int) -> dict[str, Any] | None:
+        """What a step of ours is made of."""
+        return breakdown(self.lib, self._made().step, steps, self.quick)
+
+    def alone(self, products: list[list[float]]) -> float:
+        """Seconds that products of matrices take alone."""
+        return alone(self.lib, products)
 
     def peak(self) -> int:
         """The largest memory that the process has had."""
