@@ -65,6 +65,20 @@ def test_without_biases_and_with_missing_gradients(mode):
             np.testing.assert_allclose(made, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("sizes", [(4,), (4, 4, 4), (5, 3, 3, 1)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_states_that_steps_find_and_leave(sizes, reverse):
+    """Step by step: each row finds what the step before it left, and in the end what its own last step left."""
+    steps = recurrent.steps_of(sizes, reverse)
+    first, after = np.arange(2.0 * max(sizes)).reshape(-1, 2) + 100, np.arange(2.0 * sum(sizes)).reshape(-1, 2)
+    states, found = list(first), np.empty_like(after)
+    for start, size in steps.tolist():
+        for b in range(size):
+            found[start + b], states[b] = states[b], after[start + b]
+    np.testing.assert_array_equal(recurrent.before_steps(first, after, steps), found)
+    np.testing.assert_array_equal(recurrent.last_states(first, after, steps), states)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("mode", recurrent.GATES)
 def test_nan_and_infinity_stay_in_their_sequence(mode, value):

@@ -19,7 +19,7 @@ import numpy as np
 from .choice import compiled
 from .products import matmul, matmul_add
 
-__all__ = ["GATES", "Saved", "backward", "before_steps", "forward", "steps_of"]
+__all__ = ["GATES", "Saved", "backward", "before_steps", "forward", "last_states", "steps_of"]
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -78,9 +78,30 @@ def steps_of(sizes: tuple[int, ...], reverse: bool) -> np.ndarray:
 def before_steps(first, after, steps: np.ndarray) -> np.ndarray:
     """The state that each row found, [rows, hidden]: `after` of the step before in the walk, `first` where there was none."""
     made, state = np.empty_like(after), np.array(first, order="C")
+    if len(steps) and (steps[:, 1] == len(first)).all():
+        start, size = steps[0].tolist()
+        made[start : start + size] = first
+        if start:
+            made[:start] = after[size:]
+        else:
+            made[size:] = after[: len(after) - size]
+        return made
     for start, size in steps.tolist():
         made[start : start + size] = state[:size]
         state[:size] = after[start : start + size]
+    return made
+
+
+def last_states(first: np.ndarray, after: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """The state [batch, hidden] that each row has in the end: `after` its last step; they take part in more and more steps, or fewer."""
+    made, done = np.empty_like(first, order="C"), 0
+    for start, size in reversed(steps.tolist()):
+        if size > done:
+            made[done:size] = after[start + done : start + size]
+            done = size
+        if done == len(made):
+            break
+    made[done:] = first[done:]
     return made
 
 

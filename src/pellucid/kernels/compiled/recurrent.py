@@ -18,7 +18,8 @@ import numba
 import numpy as np
 
 from pellucid.kernels.products import matmul, matmul_add
-from pellucid.kernels.recurrent import Saved, before_steps
+from pellucid.kernels.recurrent import Saved, before_steps, last_states
+from pellucid.kernels.sums import leading_sum
 
 from . import parallel, serial
 from .blas import address
@@ -45,12 +46,9 @@ def forward(mode: str, data, states, weight_ih, weight_hh, bias, bias_n, steps):
     extra = np.empty((rows if mode in ("LSTM", "GRU") else 0, 1, blocks * LANES), data.dtype)
     if mode == "GRU":
         extra[...] = _widened(bias_n[None], blocks)
-    panels = _packed(_by_blocks(weight_hh, parts), hidden)
+    panels = _panels(weight_hh, parts, turned=False)
     _walk(MODES[mode], panels, gates, extra[:, 0], output, first[0], first[-1], steps)
-    last = [np.array(state, order="C") for state in states]
-    for state, after in zip(last, (output, extra[:, 0]), strict=False):
-        for start, size in steps.tolist():
-            state[:size] = after[start : start + size, :hidden]
+    last = [last_states(state, after[:, :hidden], steps) for state, after in zip(states, (output, extra[:, 0]), strict=False)]
     return last, Saved(_narrowed(output, hidden), gates, extra)
 
 
@@ -62,16 +60,16 @@ def backward(mode: str, of_output, carried: list, data, states, weight_ih, weigh
     moved = [_widened(c, blocks) for c in carried]
     of_input = np.empty((rows, blocks, width), data.dtype)
     of_hidden = np.empty_like(of_input) if mode == "GRU" else of_input
-    panels = _packed(_by_blocks(weight_hh, parts).T, blocks * width)
+    panels = _panels(weight_hh, parts, turned=True)
     _walk_back(
         MODES[mode], panels, _widened(of_output, blocks), saved.gates, saved.extra[:, 0], _widened(saved.output, blocks),
         first[0], first[-1], of_input, of_hidden, moved[0], moved[-1], steps,
     )  # fmt: skip
     of_input, of_hidden = of_input.reshape(rows, -1), of_hidden.reshape(rows, -1)
     turned = [_narrowed(m, hidden) for m in moved]
-    of_bias = _from_blocks(of_input.sum(0)[:, None], parts, hidden)[:, 0] if needs[5] or needs[6] else None
+    of_bias = _from_blocks(leading_sum(of_input, 1)[:, None], parts, hidden)[:, 0] if needs[5] or needs[6] else None
     if needs[6]:
-        of_bias_hh = _from_blocks(of_hidden.sum(0)[:, None], parts, hidden)[:, 0] if mode == "GRU" else of_bias.copy()
+        of_bias_hh = _from_blocks(leading_sum(of_hidden, 1)[:, None], parts, hidden)[:, 0] if mode == "GRU" else of_bias.copy()
     return (
         matmul(of_input, _by_blocks(weight_ih, parts)) if needs[0] else None,
         turned[0] if needs[1] else None,
@@ -115,9 +113,21 @@ def _narrowed(state: np.ndarray, hidden: int) -> np.ndarray:
     return state if state.shape[1] == hidden else np.ascontiguousarray(state[:, :hidden])
 
 
-def _packed(weight: np.ndarray, depth: int) -> np.ndarray:
+def _panels(weight: np.ndarray, parts: int, turned: bool) -> np.ndarray:
+    """Weights [parts * hidden, hidden] as panels of gates by blocks; or, turned, as panels of hidden units."""
+    blocks, rest = divmod(weight.shape[1], LANES)
+    if rest:
+        whole = _by_blocks(weight, parts)
+        return _packed(whole.T if turned else whole)
+    gate, block, unit, other_block, other_unit = range(5)
+    order = (other_block, block, gate, unit, other_unit) if turned else (block, gate, other_block, other_unit, unit)
+    split = weight.reshape(parts, blocks, LANES, blocks, LANES).transpose(order)
+    return np.ascontiguousarray(split).reshape(blocks if turned else blocks * parts, -1, LANES)
+
+
+def _packed(weight: np.ndarray) -> np.ndarray:
     """Weights [columns, depth] as panels [columns / LANES, depth, LANES], zeros after the last column."""
-    columns = len(weight)
+    columns, depth = weight.shape
     panels = np.zeros((-(-columns // LANES), depth, LANES), weight.dtype)
     whole = columns // LANES
     panels[:whole] = weight[: whole * LANES].reshape(whole, LANES, depth).transpose(0, 2, 1)
