@@ -304,7 +304,7 @@ class Operator:
             if self.canonical is not None:
                 raw = self.canonicalised(raw)
             with quiet():
-                positional, named = self._call(raw)
+                positional, named = self.arguments(raw)
                 result = self.forward(np, *positional, **named)
         except Exception as error:
             fail(self, error, bound)
@@ -315,7 +315,8 @@ class Operator:
             result = _narrowed(result, narrow)
         return result, raw
 
-    def _call(self, raw):
+    def arguments(self, raw) -> tuple[list, dict]:
+        """All arguments, in order, as those given by position and those given by name."""
         positional = [v for p, v in zip(self.parameters, raw, strict=True) if not p.keyword]
         return positional, {p.name: v for p, v in zip(self.parameters, raw, strict=True) if p.keyword}
 

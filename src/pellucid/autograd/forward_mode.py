@@ -162,7 +162,7 @@ class DualLevel(Level):
                 f"{op.name}() without out=."
             )
         with below(self):
-            result = general(op, bound, out)
+            result = _called(op, values) if out is None else general(op, bound, out)
             if not moving:
                 return result
             many: Any = result if op.outputs is None or op.results else [result]
@@ -429,9 +429,15 @@ def _by_formulas(op: Operator, bound, made, tangents):
     return _sum(parts)
 
 
+def _called(op: Operator, values):
+    """The operator by its public function: on the short road, if nothing else watches."""
+    positional, named = op.arguments(values)
+    return op.public(*positional, **named)
+
+
 def _replaced(op: Operator, bound, new: dict):
     """Call the operator with some operands replaced."""
-    return general(op, [new.get(p.name, v) for p, v in zip(op.parameters, bound, strict=True)])
+    return _called(op, [new.get(p.name, v) for p, v in zip(op.parameters, bound, strict=True)])
 
 
 def _zero(value):
