@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.autograd import declaration
-from pellucid.autograd.call import finish, flat, general, inplace, note_views, record, seal_inplace
+from pellucid.autograd.call import called, finish, flat, general, inplace, note_views, record, seal_inplace
 from pellucid.autograd.declaration import Operator, formula_arguments
 from pellucid.autograd.saved import _before_write
 from pellucid.autograd.transforms import Level, below, opened
@@ -244,7 +244,7 @@ class BatchLevel(Level):
             bound = self._to_draw_from(op, bound)
         if not self._mine(bound):
             with below(self):
-                return general(op, bound, out)
+                return called(op, bound) if out is None else general(op, bound, out)
         if out is not None:
             raise RuntimeError(f"vmap: {op.name}() with out= is not supported inside of vmap. Call it without out=.")
         bound = self._lift(op, bound)
@@ -271,7 +271,7 @@ class BatchLevel(Level):
         """The results, as wrappers."""
         if not any(map(_any_batched, bound)):  # index lists too
             with below(self):
-                results = general(op, [_unwrapped(v) for v in bound])
+                results = called(op, [_unwrapped(v) for v in bound])
             batched = False
         else:
             arguments = [r if p.kind == "attribute" else v for p, v, r in zip(op.parameters, bound, raw, strict=True)]
@@ -436,7 +436,7 @@ def _any_batched(value) -> bool:
 def _elementwise(level, op: Operator, arguments, common):
     ranks = [v._array.ndim for p, v in zip(op.parameters, arguments, strict=True) if _is_operand(p, v)]
     rank = max(ranks)
-    return general(
+    return called(
         op,
         [
             _aligned(p, v, rank, common) if _is_operand(p, v) else v
@@ -491,7 +491,7 @@ def _shift(level, op: Operator, arguments, common):
         else:
             value = with_batch(v, level.size)
             given.append(F.unsqueeze(value, 1) if scalar and value is not None else value)
-    results = general(op, given)
+    results = called(op, given)
     return _each(results, _as_number) if scalar else results
 
 
@@ -506,7 +506,7 @@ def _each(results, function):
 
 
 def _leading(level, op: Operator, arguments, common):
-    return general(op, [with_batch(v, level.size) for v in arguments])
+    return called(op, [with_batch(v, level.size) for v in arguments])
 
 
 def _fold(level, op: Operator, arguments, common):
@@ -519,7 +519,7 @@ def _fold(level, op: Operator, arguments, common):
         value = with_batch(v, level.size)
         first = value._array.shape[1]
         given.append(F.reshape_to(value, (level.size * first, *value._array.shape[2:])))
-    return _each(general(op, given), lambda r: F.reshape_to(r, (level.size, first, *r._array.shape[1:])))
+    return _each(called(op, given), lambda r: F.reshape_to(r, (level.size, first, *r._array.shape[1:])))
 
 
 _warned: set = set()
@@ -535,7 +535,7 @@ def _loop(level, op: Operator, arguments, common):
             UserWarning,
             stacklevel=2,
         )
-    rows = [general(op, [_example(v, i) for v in arguments]) for i in range(level.size)]
+    rows = [called(op, [_example(v, i) for v in arguments]) for i in range(level.size)]
     if not rows:
         raise RuntimeError(f"vmap: {op.name} has no batching rule, and cannot be looped over a batch of size 0")
     if isinstance(rows[0], Tensor):

@@ -21,7 +21,7 @@ import numpy as np
 
 from pellucid.autograd import declaration
 from pellucid.autograd.batching import marked
-from pellucid.autograd.call import general, inplace
+from pellucid.autograd.call import called, general, inplace
 from pellucid.autograd.declaration import Operator, array_of, formula_arguments
 from pellucid.autograd.differentiate import grad
 from pellucid.autograd.grad_mode import set_grad_enabled
@@ -162,7 +162,7 @@ class DualLevel(Level):
                 f"{op.name}() without out=."
             )
         with below(self):
-            result = _called(op, values) if out is None else general(op, bound, out)
+            result = called(op, values) if out is None else general(op, bound, out)
             if not moving:
                 return result
             many: Any = result if op.outputs is None or op.results else [result]
@@ -192,7 +192,7 @@ class DualLevel(Level):
             if own is not None:  # what formulas save of it must not be written to
                 kept = F.clone(own)
                 tangents = [kept if t is own else t for t in tangents]
-            made = general(op, bound)
+            made = called(op, bound)
             pushed = push_forward(op, bound, [made], tangents)[0]
             inplace(op, tensor, values)
             if pushed is not None and tensor._array.dtype.kind in "fcV":
@@ -429,15 +429,9 @@ def _by_formulas(op: Operator, bound, made, tangents):
     return _sum(parts)
 
 
-def _called(op: Operator, values):
-    """The operator by its public function: on the short road, if nothing else watches."""
-    positional, named = op.arguments(values)
-    return op.public(*positional, **named)
-
-
 def _replaced(op: Operator, bound, new: dict):
     """Call the operator with some operands replaced."""
-    return _called(op, [new.get(p.name, v) for p, v in zip(op.parameters, bound, strict=True)])
+    return called(op, [new.get(p.name, v) for p, v in zip(op.parameters, bound, strict=True)])
 
 
 def _zero(value):
@@ -499,7 +493,7 @@ def _transposed(op: Operator, bound, made, tangents):
             inputs += [t if flat[position + k] is not None else None for k, t in enumerate(taken)]
             position += len(each)
             again.append(taken if p.kind == "arrays" else taken[0])
-        results = general(op, again)
+        results = called(op, again)
         results = list(results) if op.outputs is None or op.results else [results]
         names = op.outputs or [None] * len(results)
         chosen = [r for r, name in zip(results, names, strict=True) if name not in op.constant]
