@@ -43,7 +43,7 @@ $(BIN)/python:
 	@echo "making .venv with $(PYTHON)"
 	@$(PYTHON) -m venv .venv
 
-.venv/installed-demo: WHAT := .
+.venv/installed-demo: WHAT := .[terminal]
 .venv/installed-test: WHAT := .[test]
 .venv/installed-lint: WHAT := .[dev]
 

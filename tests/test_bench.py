@@ -177,6 +177,15 @@ def test_parts_of_a_step_add_up(measured):
     assert (optimizer, copied, others, rest) == ("-", "-", "attention 25%, softmax 8%, others 3%", "570 us 14%")
 
 
+def test_a_table_has_its_texts_left_and_its_numbers_right(capsys, monkeypatch):
+    rows = [(["a", "1.00 s"], None), (["long name", "10 ms"], True)]
+    report.print_table(["row", "ours"], rows)
+    assert capsys.readouterr().out == "row          ours\na          1.00 s\nlong name   10 ms\n"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    report.print_table(["row", "ours"], rows)
+    assert capsys.readouterr().out.splitlines()[2] == "\x1b[32mlong name   10 ms\x1b[0m"
+
+
 def test_values_with_an_amount_are_rates():
     line = Line("limit-copy", "", None, ours=Side(OURS, 0.5), amount=(10.0, "GB/s"))
     assert report.value(line, line.ours) == "20.0 GB/s"

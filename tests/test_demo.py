@@ -18,6 +18,7 @@ from pellucid.cli.digits import load_digits, load_network, read_checkpoint, spli
 from pellucid.cli.errors import UsageError
 from pellucid.cli.interrupt import EndEarly
 from pellucid.cli.main import main
+from pellucid.cli.progress import Bar, Lines, choose_progress
 from pellucid.cli.training import Epoch, Settings, Training, warm_up_then_cosine
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pellucid.__file__).parents[1]), "COLUMNS": "120"}
@@ -197,3 +198,10 @@ def test_the_learning_curve_copes_with_any_history(epochs, loss):
     ElementTree.fromstring(svg)
     assert "nan" not in svg
     assert "inf" not in svg
+
+
+def test_a_terminal_gets_a_bar_where_rich_is_installed_and_lines_elsewhere(monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert isinstance(choose_progress(3, quiet=False), Bar)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert type(choose_progress(3, quiet=False)) is Lines

@@ -1,7 +1,8 @@
-"""What the user sees while the demo trains: a moving bar on a terminal, one line an epoch elsewhere, or nothing."""
+"""What the user sees while the demo trains: a moving bar on a terminal if rich is installed, one line an epoch elsewhere, or nothing."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from typing import Protocol, Self
 
@@ -22,7 +23,7 @@ def choose_progress(epochs: int, quiet: bool) -> Progress:
     """The display that suits standard output."""
     if quiet:
         return Quiet()
-    return Bar(epochs) if sys.stdout.isatty() else Lines(epochs)
+    return Bar(epochs) if sys.stdout.isatty() and importlib.util.find_spec("rich") else Lines(epochs)
 
 
 def epoch_line(number: int, epochs: int, epoch: Epoch) -> str:

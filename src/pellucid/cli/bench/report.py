@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,37 +12,30 @@ COLUMNS = ["row", "ours", "PyTorch", "its best settings", "ratio", "quartiles", 
 PARTS = ["row", "a step", "products", "GFLOP/s", "alone: ours / PyTorch", "optimizer", "GB/s", "other kernels", "Python, NumPy"]
 TEXTS = {"row", "its best settings", "other kernels"}
 MOST, LEAST = 3, 0.02  # other kernels that are named, and the share of a step from which on they are
-WIDTH = 160  # of a table that goes to a file
+COLOURS = {True: "\x1b[32m", False: "\x1b[33m", None: ""}  # of a terminal: green, yellow
 
 
 def show(lines: Sequence[Line]) -> None:
-    """Print the table."""
-    from rich.console import Console  # slow import
-    from rich.table import Table
-
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDTH)
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for column in COLUMNS:
-        table.add_column(column, justify="left" if column in TEXTS else "right", no_wrap=True)
-    for line in lines:
-        table.add_row(*entries(line), style={True: "green", False: "yellow", None: ""}[line.reached])
-    console.print(table, markup=False)
+    """Print the tables."""
+    print_table(COLUMNS, [(entries(line), line.reached) for line in lines])
     if any(line.breakdown for line in lines):
-        parts = Table(title="What a step of ours is made of", title_justify="left", header_style="bold", box=None, pad_edge=False)
-        for column in PARTS:
-            parts.add_column(column, justify="left" if column in TEXTS else "right", no_wrap=True)
-        for line in lines:
-            if line.breakdown:
-                parts.add_row(*parts_of(line, line.breakdown), style={True: "green", False: "yellow", None: ""}[line.reached])
-        console.print()
-        console.print(parts, markup=False)
+        print("\nWhat a step of ours is made of")
+        print_table(PARTS, [(parts_of(line, line.breakdown), line.reached) for line in lines if line.breakdown])
     for line in lines:
         for cell, words in line.failures.items():
-            console.print(f"{line.name}: {cell} failed: {words}", markup=False, highlight=False)
+            print(f"{line.name}: {cell} failed: {words}")
     if any(line.disturbed for line in lines):
-        console.print("* others used the machine in most turns of these rows", markup=False, highlight=False)
+        print("* others used the machine in most turns of these rows")
+
+
+def print_table(columns: Sequence[str], rows: Sequence[tuple[list[str], bool | None]]) -> None:
+    """Print entries under their columns; on a terminal in green or yellow, as targets are reached or missed."""
+    widths = [max(map(len, column)) for column in zip(columns, *(row for row, _ in rows), strict=True)]
+    for row, reached in [(list(columns), None), *rows]:
+        sides = zip(row, widths, columns, strict=True)
+        text = "  ".join([f"{entry:<{width}}" if name in TEXTS else f"{entry:>{width}}" for entry, width, name in sides]).rstrip()
+        colour = COLOURS[reached] if sys.stdout.isatty() else ""
+        print(f"{colour}{text}\x1b[0m" if colour else text)
 
 
 def entries(line: Line) -> list[str]:
