@@ -42,6 +42,26 @@ def test_two_matrices(dtype, m, k, n, turned):
     close(products.matmul(a, b), np.matmul(a, b))
 
 
+@pytest.mark.parametrize("k", [1, 15, 16, 17, 100, 777])
+@pytest.mark.parametrize("m", [2, 3, 4, 5, 7, 8, 9])
+def test_few_rows_by_columns_that_lie_as_rows(dtype, m, k):
+    """With each number of columns that is made otherwise; and the other way round; with an addend and a factor."""
+    for n in (2, 3, 4, 5, 6, 7, 15, 16, 41):
+        a, b, addend = numbers(dtype, m, k), numbers(dtype, n, k).T, numbers(dtype, m, n)
+        close(products.matmul(a, b), np.matmul(a, b))
+        close(products.matmul(b.T, a.T), np.matmul(b.T, a.T))
+        close(products.matmul_add(a, b, addend, 0.5), addend + dtype(0.5) * np.matmul(a, b))
+        close(products.matmul_add(a, b, addend[0]), addend[0] + np.matmul(a, b))
+
+
+def test_few_rows_with_nan_and_infinity(dtype):
+    a, b = np.ones((3, 50), dtype), np.ones((50, 6), dtype, order="F")
+    a[0, 3], b[20, 4] = np.nan, np.inf
+    made = products.matmul(a, b)
+    assert np.isnan(made[0]).all()
+    np.testing.assert_array_equal(made[1:], [[50, 50, 50, 50, np.inf, 50]] * 2)
+
+
 def test_vectors(dtype):
     a, v, w = numbers(dtype, 90, 70), numbers(dtype, 70), numbers(dtype, 90)
     close(products.matmul(a, v), a @ v)

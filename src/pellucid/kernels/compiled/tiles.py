@@ -33,6 +33,7 @@ REGISTER = _register_bytes()
 ROWS = 14 if REGISTER == 64 else 6  # twice as many sums, two registers of B and a factor: of 32 registers, or of 16
 DEPTH = 512  # of a panel, which the first-level cache holds in part and the second-level cache whole
 BLOCK = 1 << 20  # bytes of A that stay in the second-level cache while panels come and go
+FEW_ROWS, FEW_COLUMNS = 8, 15  # up to which sums along the depth are faster than tiles, where both operands lie so
 IN_PLACE = 64  # rows of A up to which B, if its rows are contiguous, is read where it lies: packing would not pay
 PANELS = 4  # of B, for which it pays to pack an A that lies transposed
 NEAR = 1024  # bytes from row to row of B up to which it is as good as packed
@@ -105,6 +106,133 @@ def _tile_of(count: int):
 _tile, _tile_8, _tile_6, _tile_4, _tile_2, _tile_1 = (_tile_of(rows) for rows in (ROWS, 8, 6, 4, 2, 1))
 
 
+def _dots_of(rows: int, columns: int):
+    """A function `dots(a, a_row, b, b_column, depth, start, start_row, out, out_row, alpha)` for some rows and columns.
+
+    out[i, j] = start[i, j] + alpha * sum over k of a[i, k] b[k, j], for rows of A and columns of B whose numbers lie side by side;
+    by address, steps in bytes, start 0 for none. Each sum is a register along the depth until it ends.
+    """
+    places = [(i, j) for i in range(rows) for j in range(columns)]
+
+    def generate(context, builder, signature, arguments):
+        kind, i64 = arguments[-1].type, ir.IntType(64)
+        width = signature.args[-1].bitwidth // 8
+        vector = ir.VectorType(kind, REGISTER // width)
+        function = ir.FunctionType(vector, [vector] * 3)
+        fma = cgutils.get_or_insert_function(builder.module, function, f"llvm.fma.v{vector.count}f{8 * width}")
+        added = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(kind, [kind, vector]), f"llvm.vector.reduce.fadd.v{vector.count}f{8 * width}"
+        )
+        a, a_row, b, b_column, depth, start, start_row, out, out_row, alpha = arguments
+
+        def number(value):
+            return ir.Constant(i64, value)
+
+        def place(first, step, count, offset, to):
+            found = builder.add(builder.add(first, builder.mul(step, number(count))), offset)
+            return builder.inttoptr(found, to.as_pointer())
+
+        def loaded(offset, to):
+            of_a = [builder.load(place(a, a_row, i, offset, to), align=width) for i in range(rows)]
+            return of_a, [builder.load(place(b, b_column, j, offset, to), align=width) for j in range(columns)]
+
+        sums = {each: cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * vector.count)) for each in places}
+        whole = builder.sdiv(depth, number(vector.count))
+        with cgutils.for_range(builder, whole) as loop:
+            of_a, of_b = loaded(builder.mul(loop.index, number(REGISTER)), vector)
+            for i, j in places:
+                builder.store(builder.call(fma, [of_a[i], of_b[j], builder.load(sums[i, j])]), sums[i, j])
+        totals = {}
+        for each in places:
+            total = builder.call(added, [ir.Constant(kind, -0.0), builder.load(sums[each])], fastmath=("reassoc",))
+            totals[each] = cgutils.alloca_once_value(builder, total)
+        done = builder.mul(whole, number(vector.count))
+        with cgutils.for_range(builder, builder.sub(depth, done)) as loop:
+            of_a, of_b = loaded(builder.mul(builder.add(done, loop.index), number(width)), kind)
+            for i, j in places:
+                product = builder.fmul(of_a[i], of_b[j])
+                builder.store(builder.fadd(builder.load(totals[i, j]), product), totals[i, j])
+        fresh = builder.icmp_signed("==", start, number(0))
+        for i, j in places:
+            made, column = builder.fmul(alpha, builder.load(totals[i, j])), number(j * width)
+            with builder.if_else(fresh) as (alone, begun):
+                with alone:
+                    builder.store(made, place(out, out_row, i, column, kind), align=width)
+                with begun:
+                    before = builder.load(place(start, start_row, i, column, kind), align=width)
+                    builder.store(builder.fadd(before, made), place(out, out_row, i, column, kind), align=width)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def dots(typing, a, a_row, b, b_column, depth, start, start_row, out, out_row, alpha):
+        return types.void(*[types.int64] * 9, alpha), generate
+
+    return dots
+
+
+(_dots_44, _dots_42, _dots_41), (_dots_24, _dots_22, _dots_21), (_dots_14, _dots_12, _dots_11) = (
+    [_dots_of(rows, columns) for columns in (4, 2, 1)] for rows in (4, 2, 1)
+)
+
+
+@inner
+def multiply_dots(sizes, a, a_row, b, b_column, start, start_row, out, out_row, alpha):
+    """`multiply` for rows of A and columns of B whose numbers lie side by side. Reads B once for every four rows of A."""
+    rows, columns, depth = sizes
+    width = width_of(alpha)
+    n = 0
+    while n < columns:
+        breadth, m = _some(columns - n), 0
+        while m < rows:
+            height = _some(rows - m)
+            begin = start + m * start_row + n * width if start else start
+            given = a + m * a_row, a_row, b + n * b_column, b_column, depth, begin, start_row, out + m * out_row + n * width, out_row, alpha
+            if height == 4:
+                _four_rows(breadth, given)
+            elif height == 2:
+                _two_rows(breadth, given)
+            else:
+                _one_row(breadth, given)
+            m += height
+        n += breadth
+
+
+@inner
+def _some(left):
+    """Rows or columns of the next sums."""
+    return 4 if left >= 4 else 2 if left >= 2 else 1
+
+
+@inner
+def _four_rows(columns, given):
+    if columns == 4:
+        _dots_44(*given)
+    elif columns == 2:
+        _dots_42(*given)
+    else:
+        _dots_41(*given)
+
+
+@inner
+def _two_rows(columns, given):
+    if columns == 4:
+        _dots_24(*given)
+    elif columns == 2:
+        _dots_22(*given)
+    else:
+        _dots_21(*given)
+
+
+@inner
+def _one_row(columns, given):
+    if columns == 4:
+        _dots_14(*given)
+    elif columns == 2:
+        _dots_12(*given)
+    else:
+        _dots_11(*given)
+
+
 @inner
 def steps_of(lead, turned, width):
     """The bytes from row to row and from column to column of a matrix as it is stored."""
@@ -116,10 +244,14 @@ def multiply(sizes, a, a_row, a_column, b, b_row, b_column, start, start_row, ou
     """out = start + alpha A B, for sizes (rows, columns, depth); start 0 for none; its columns and those of out are contiguous.
 
     2 * rows * columns * depth FLOPs. Reads B once for each BLOCK of A, and A, from the cache, once for each panel; writes out
-    once for each DEPTH. alpha: a number of the dtype. Plain form: `numpy.matmul`.
+    once for each DEPTH. Where few rows meet columns that lie in memory as rows, or the other way round, nothing is packed.
+    alpha: a number of the dtype. Plain form: `numpy.matmul`.
     """
     rows, columns, depth = sizes
     width = width_of(alpha)
+    if a_column == width == b_row and (rows <= FEW_ROWS or columns <= FEW_COLUMNS):
+        multiply_dots(sizes, a, a_row, b, b_column, start, start_row, out, out_row, alpha)
+        return
     lanes = 2 * REGISTER // width
     parts = (depth + DEPTH - 1) // DEPTH
     stretch = (depth + parts - 1) // parts
