@@ -151,6 +151,43 @@ def test_a_program_goes_over_to_kernels_that_another_process_compiles(tmp_path):
     assert json.loads(again.stdout) == [True, True]
 
 
+def helper_for(tmp_path):
+    """A process that compiles sums, as a program would start it; nothing more will be asked of it."""
+    environment = {**os.environ, "PELLUCID_KERNELS": "wait", "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment["PYTHONPATH"] = str(Path(pellucid.__file__).parents[1])
+    command = [sys.executable, "-m", "pellucid", "kernels", "--listen"]
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    process.stdin.write(b"sums float32\n")
+    process.stdin.close()
+    return process
+
+
+def test_one_process_at_a_time_compiles_for_a_folder(monkeypatch, tmp_path):
+    """Another one waits, and leaves what is there by then."""
+    pytest.importorskip("fcntl")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(readiness._state, "folder", None)
+    with readiness.alone():
+        with helper_for(tmp_path) as process:
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(3)
+            readiness.mark("sums", "float32")
+            compiled = list(tmp_path.rglob("*.nbc"))
+            process.kill()
+    assert compiled == []
+    assert readiness.is_marked("sums", "float32")
+    with helper_for(tmp_path) as process:
+        assert process.wait(60) == 0
+    assert list(tmp_path.rglob("*row_sums*.nbc")) == []
+
+
+def test_where_there_is_no_folder_nobody_waits(fresh, tmp_path):
+    (tmp_path / "file").touch()
+    fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "below"))
+    with readiness.alone(), readiness.alone():
+        assert not readiness.is_marked("sums", "float32")
+
+
 @pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="Linux has this way of scheduling")
 def test_the_process_that_compiles_gives_way():
     program = "import os; from pellucid.cli.kernels import give_way; give_way(); print(os.sched_getscheduler(0), os.nice(0))"

@@ -192,10 +192,12 @@ def give_way() -> None:
 
 
 def _listen() -> int:
-    """Compile what another process asks for, and give way to it."""
+    """Compile what another process asks for, and give way to it; what others have compiled since is left."""
     give_way()
     for line in sys.stdin:
         family, dtype = line.split()
         if family in EXERCISES and dtype in DTYPES:
-            compile_family(family, dtype)
+            with readiness.alone():
+                if not readiness.is_marked(family, dtype):
+                    compile_family(family, dtype)
     return 0

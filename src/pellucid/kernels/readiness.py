@@ -19,11 +19,12 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-__all__ = ["are_wanted", "is_ready", "mark"]
+__all__ = ["alone", "are_wanted", "is_marked", "is_ready", "mark"]
 
 COMPILED = Path(__file__).with_name("compiled")
 PATIENCE = 0.25  # seconds from one look for markers to the next
@@ -82,6 +83,27 @@ def mark(family: str, dtype: str) -> None:
     with contextlib.suppress(OSError):
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
+
+
+def is_marked(family: str, dtype: str) -> bool:
+    """Whether there is a marker that a family is compiled."""
+    return _marker(family, dtype).exists()
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """A block in which one process at a time compiles for the same folder: programs that are short would each bring one more.
+
+    Without locks, as on Windows or a folder that may not be written to, nobody waits.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            marker = _marker("compiling", "now")
+            marker.parent.mkdir(parents=True, exist_ok=True)
+            fcntl.flock(stack.enter_context(open(marker, "w")), fcntl.LOCK_EX)
+        yield
 
 
 def _marker(family: str, dtype: str) -> Path:
