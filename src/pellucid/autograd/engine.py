@@ -312,10 +312,18 @@ def _walk(task: Task, roots, grads, targets, accumulate) -> list:
                 _reach_leaf(task, kind, pending.pop(child), child in owned)
 
 
+def _holders(view: Any) -> int:
+    """The references to the array that a view is a view of, those of the question among them."""
+    base = view.base
+    return getrefcount(base)
+
+
+SOLE = _holders(np.empty(2)[1:])  # counted, for versions of Python differ in what they count
+
+
 def _is_sole_view(array: Any) -> bool:
     """Whether nobody but this view holds the array that it is a view of, so that whoever holds the view owns both."""
-    base: Any = array.base
-    return base.__class__ is ndarray and base.base is None and getrefcount(base) == 3  # the view, `base`, the question
+    return array.base.__class__ is ndarray and array.base.base is None and _holders(array) == SOLE
 
 
 def _reach_leaf(task: Task, leaf: Tensor, grad, owned: bool) -> None:
