@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.autograd import declaration
-from pellucid.autograd.call import called, finish, flat, general, inplace, note_views, record, seal_inplace
+from pellucid.autograd.call import called, finish, flat, inplace, note_views, record, seal_inplace
 from pellucid.autograd.declaration import Operator, formula_arguments
 from pellucid.autograd.saved import _before_write
 from pellucid.autograd.transforms import Level, below, opened
@@ -244,7 +244,7 @@ class BatchLevel(Level):
             bound = self._to_draw_from(op, bound)
         if not self._mine(bound):
             with below(self):
-                return called(op, bound) if out is None else general(op, bound, out)
+                return called(op, bound, out)
         if out is not None:
             raise RuntimeError(f"vmap: {op.name}() with out= is not supported inside of vmap. Call it without out=.")
         bound = self._lift(op, bound)

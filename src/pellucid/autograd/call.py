@@ -90,8 +90,10 @@ def general(op: Operator, values, out=None, within: bool = False):
     return op.returns(*made) if op.results else made[0]
 
 
-def called(op: Operator, values):
-    """Call an operator by its public function: on the short road, if nothing watches."""
+def called(op: Operator, values, out=None):
+    """Call an operator by its public function: on the short road, if nothing watches and there is no `out`."""
+    if out is not None:
+        return general(op, values, out)
     positional, named = op.arguments(values)
     return op.public(*positional, **named)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from pellucid.autograd import declaration
 from pellucid.autograd.batching import marked
-from pellucid.autograd.call import called, general, inplace
+from pellucid.autograd.call import called, inplace
 from pellucid.autograd.declaration import Operator, array_of, formula_arguments
 from pellucid.autograd.differentiate import grad
 from pellucid.autograd.grad_mode import set_grad_enabled
@@ -162,7 +162,7 @@ class DualLevel(Level):
                 f"{op.name}() without out=."
             )
         with below(self):
-            result = called(op, values) if out is None else general(op, bound, out)
+            result = called(op, values, out)
             if not moving:
                 return result
             many: Any = result if op.outputs is None or op.results else [result]

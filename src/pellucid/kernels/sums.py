@@ -74,10 +74,7 @@ def trailing_sum(x: np.ndarray, count: int, centres: np.ndarray | None = None) -
 def _row_sums(fast, threads: int, x: np.ndarray, centres: np.ndarray | None) -> np.ndarray:
     """The sums of the rows of a matrix, of the numbers or of the squares of their distances from centres, [rows] or [1]."""
     out = np.empty(len(x), x.dtype)
-    if centres is None:
-        fast.row_sums(threads, x, out)
-    else:
-        fast.row_squares(threads, x, np.ascontiguousarray(np.broadcast_to(centres, out.shape)), out)
+    fast.row_sums(threads, x, out[:0] if centres is None else np.ascontiguousarray(np.broadcast_to(centres, out.shape)), out)
     return out
 
 
